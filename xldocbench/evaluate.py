@@ -1,0 +1,1424 @@
+"""Score answers to XL-DocBench questions: rule-based accuracy, token F1 and ANLS.
+
+The one evaluation module: standard library only, importing nothing else of this package.
+Section numbers in the docstrings ("rule 5") are those of the README's chapter "How each answer is judged".
+
+Two choices of the benchmark that are easy to take for something else:
+
+* Token F1 is computed over *sets* of tokens; SQuAD's F1 counts repeated tokens, this one does not.
+* ANLS compares the *raw* texts, stripped and lower-cased; the text normalisation is not applied.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import stat
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+__version__ = "1.0.0"
+
+# --------------------------------------------------------------------------------------------------
+# Text normalisation (rule 2)
+# --------------------------------------------------------------------------------------------------
+
+_LEADING_PHRASES = ("the answer is", "answer:", "answer is")
+_DROPPED_CHARACTERS = re.compile(r"[^\w\s.\-%]+")
+_ARTICLES = re.compile(r"\b(?:an?|the)\b")
+
+
+def _lowered(text: str) -> str:
+    return text.strip().lower()
+
+
+def _normalise_lowered(lowered: str) -> str:
+    for phrase in _LEADING_PHRASES:
+        if lowered.startswith(phrase):
+            lowered = lowered[len(phrase) :].strip()
+    kept = _DROPPED_CHARACTERS.sub("", lowered)
+    return " ".join(_ARTICLES.sub(" ", kept).split())
+
+
+def normalize_answer(text: str) -> str:
+    """Return ``text`` as accuracy and token F1 compare it.
+
+    In this order: strip and lower-case; drop a leading "the answer is", "answer:" and "answer is";
+    delete all but word characters (Unicode), white space, ``.``, ``-`` and ``%``; replace the whole
+    words a, an, the by a space; collapse white space. Rule 2 (published).
+    """
+    return _normalise_lowered(_lowered(text))
+
+
+# --------------------------------------------------------------------------------------------------
+# Number extraction (rule 5)
+# --------------------------------------------------------------------------------------------------
+
+_BLANK = r"[^\S\r\n]*"
+_SIGN = r"[+\-\u2212\ufe63\uff0d]"
+_RAISED = r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+"
+_PLAIN_EXPONENT = rf"{_BLANK}\^{_BLANK}(?:\({_BLANK}({_SIGN}?\d+){_BLANK}\)|({_SIGN}?\d+))"
+
+_NUMERAL_START = re.compile(r"\.?\d")
+_SIGN_BEFORE = re.compile(rf"(?<![\w.)\]%])({_SIGN})\s?\Z")
+_WHOLE = re.compile(r"\d*")
+_COMMA_GROUPS = re.compile(r"((?:,\d{3}(?!\d))+)(?:\.(\d+))?")
+_POINT_GROUPS = re.compile(r"((?:\.\d{3}(?!\d))+),(\d+)|((?:\.\d{3}(?!\d)){2,})")
+_SPACE_GROUPS = re.compile(r"((?:[ \u00a0\u2007\u2009\u202f]\d{3}(?!\d))+|(?:['\u2019]\d{3}(?!\d))+)(?:[.,](\d+))?")
+_DECIMALS = re.compile(r"[.,](\d+)")
+_E_EXPONENT = re.compile(rf"[eE]({_SIGN}?\d+)")
+_POWER = re.compile(_PLAIN_EXPONENT)
+_RAISED_EXPONENT = re.compile(f"({_RAISED})")
+_TIMES_POWER_OF_TEN = re.compile(rf"{_BLANK}[x×*·]{_BLANK}(\d+)(?:{_PLAIN_EXPONENT}|({_RAISED}))")
+_SLASH = re.compile(rf"{_BLANK}/{_BLANK}(?=\d)")
+_GROUP_MARK = re.compile(r"\D+")
+_TO_ASCII = str.maketrans(
+    "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻\u2212\ufe63\uff0d",
+    "0123456789+----",
+)
+_OVERFLOW = float("inf")
+
+
+def _read_mantissa(text: str, start: int) -> tuple[str, int]:
+    """Read digits with their groups and decimals; return them as ``float`` reads them, and the end."""
+    whole_match = _WHOLE.match(text, start)
+    assert whole_match is not None
+    whole, end = whole_match.group(), whole_match.end()
+    groups: tuple[str, str | None] | None = None
+    # `0,120` is a decimal comma: thousands never follow nothing but zeros.
+    if whole and float(whole) != 0.0:
+        if match := _COMMA_GROUPS.match(text, end):
+            groups = match.group(1), match.group(2)
+        elif match := _POINT_GROUPS.match(text, end):
+            groups = match.group(1) or match.group(3), match.group(2)
+        elif match := _SPACE_GROUPS.match(text, end):
+            groups = match.group(1), match.group(2)
+        if match and groups:
+            digits = whole + _GROUP_MARK.sub("", groups[0])
+            return (f"{digits}.{groups[1]}" if groups[1] else digits), match.end()
+    if match := _DECIMALS.match(text, end):
+        return f"{whole}.{match.group(1)}", match.end()
+    return whole, end
+
+
+def _power(base: str, exponent: str) -> float:
+    """Return base to the exponent; infinity where that is no finite double."""
+    power = float(exponent.translate(_TO_ASCII))
+    if abs(power) == _OVERFLOW:
+        return _OVERFLOW
+    if float(base) == 10.0:
+        return float(f"1e{int(power)}")
+    try:
+        return float(float(base) ** power)
+    except (OverflowError, ZeroDivisionError):
+        return _OVERFLOW
+
+
+def _scaled(mantissa: str, exponent: str) -> float:
+    """Return mantissa times ten to the exponent, rounded once; infinity for an exponent out of reach."""
+    exponent = exponent.translate(_TO_ASCII)
+    if abs(float(exponent)) == _OVERFLOW:
+        return _OVERFLOW
+    return float(f"{mantissa}e{exponent}")
+
+
+def _read_number(text: str, start: int) -> tuple[float, int]:
+    """Read the unsigned numeral that starts at ``start``, with its exponent; return value and end."""
+    mantissa, end = _read_mantissa(text, start)
+    if match := _E_EXPONENT.match(text, end):
+        return _scaled(mantissa, match.group(1)), match.end()
+    if match := _POWER.match(text, end):
+        return _power(mantissa, match.group(1) or match.group(2)), match.end()
+    # The length keeps `010` and `10.0` out: only the numeral 10 itself takes a raised exponent.
+    if len(mantissa) == 2 and float(mantissa) == 10.0 and (match := _RAISED_EXPONENT.match(text, end)):
+        return _power(mantissa, match.group(1)), match.end()
+    if (match := _TIMES_POWER_OF_TEN.match(text, end)) and len(match.group(1)) == 2 and float(match.group(1)) == 10.0:
+        return _scaled(mantissa, match.group(2) or match.group(3) or match.group(4)), match.end()
+    return float(mantissa), end
+
+
+def extract_number(text: str) -> float | None:
+    """Return the leftmost number in ``text``, or None where there is none.
+
+    Reads grouped thousands, decimal points and commas, powers, fractions, raised exponents and digits
+    of any script; ignores units, ``%`` and magnitude words. A numeral that overflows a double is no
+    number. The cost is linear in the length of the text. Rule 5.
+    """
+    first = _NUMERAL_START.search(text)
+    if first is None:
+        return None
+    start = first.start()
+    value, end = _read_number(text, start)
+    if slash := _SLASH.match(text, end):
+        denominator, end = _read_number(text, slash.end())
+        # A second slash makes it a date or a path, a zero no division: the first numeral stands alone.
+        if denominator != 0.0 and not _SLASH.match(text, end):
+            value = value / denominator if denominator != _OVERFLOW else _OVERFLOW
+    if value == _OVERFLOW or value != value:
+        return None
+    sign = _SIGN_BEFORE.search(text, max(0, start - 3), start)
+    return -value if sign and sign.group(1) != "+" else value
+
+
+# --------------------------------------------------------------------------------------------------
+# Option and yes/no reading (rule 4)
+# --------------------------------------------------------------------------------------------------
+
+_REFUSAL_PHRASES = (
+    "not answerable",
+    "unanswerable",
+    "cannot be determined",
+    "cannot be answered",
+    "not enough information",
+)
+
+_QUOTES = r"\"'“”„‘’‚«»‹›「」『』"
+_GAP = rf"[\s{_QUOTES}*(（\[［]"
+_GAP_WITH_COLON = rf"[\s{_QUOTES}*(（\[［:：]"
+_OPTION_WORD = r"(?:(?<![A-Za-z0-9_])(?:option|choice)(?![A-Za-z0-9_])|选项)"
+_ONLY_OPTION = re.compile(r"[\W_]*([A-Da-d])[\W_]*\Z")
+_OPTION_AFTER_ANSWER = re.compile(
+    r"(?:(?<![A-Za-z0-9_])(?:answer\s+is|answer)(?![A-Za-z0-9_])|答案[是为]?)"
+    rf"{_GAP_WITH_COLON}*(?:{_OPTION_WORD}{_GAP_WITH_COLON}*)?([A-D])(?![A-Za-z0-9_])",
+    re.IGNORECASE,
+)
+_OPTION_AFTER_OPTION = re.compile(rf"{_OPTION_WORD}{_GAP}*([A-D])(?![A-Za-z0-9_])", re.IGNORECASE)
+_CAPITAL_OPTION = re.compile(r"(?<![A-Za-z0-9_])([A-D])(?![A-Za-z0-9_])")
+_LOWER_LABEL = re.compile(r"[\W_]*([a-d])[.):]")
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
+_PUNCTUATION_TO_END = re.compile(r"[\W_]*\Z")
+_WORDS_AFTER_OPTION_A = frozenset("is was and or because since as with but".split())
+
+
+def _is_article(text: str, match: re.Match[str]) -> bool:
+    """Say whether the letter that ``match`` found is the English article and no option."""
+    if match.group(1) == "a":
+        return text[match.end() : match.end() + 1] not in (".", ")", ":") and not _PUNCTUATION_TO_END.match(
+            text, match.end()
+        )
+    if match.group(1) != "A":
+        return False
+    word = _NEXT_WORD.match(text, match.end())
+    return word is not None and word.group(1)[0].islower() and word.group(1) not in _WORDS_AFTER_OPTION_A
+
+
+def _option_of(text: str) -> str | None:
+    """Return the option letter A to D that ``text`` chooses, or None. Rule 4, "Choice"."""
+    if only := _ONLY_OPTION.match(text):
+        return only.group(1).upper()
+    last = None
+    for match in _OPTION_AFTER_ANSWER.finditer(text):
+        if not _is_article(text, match):
+            last = match
+    if last:
+        return last.group(1).upper()
+    for pattern in (_OPTION_AFTER_OPTION, _CAPITAL_OPTION):
+        for match in pattern.finditer(text):
+            if not _is_article(text, match):
+                return match.group(1).upper()
+    label = _LOWER_LABEL.match(text)
+    return label.group(1).upper() if label else None
+
+
+_TRUE_WORDS = frozenset("yes true correct".split())
+_FALSE_WORDS = frozenset("no false incorrect".split())
+_VERDICT_WORDS = _TRUE_WORDS | _FALSE_WORDS
+_NEGATORS = frozenset(
+    "not never cannot isnt arent wasnt werent doesnt dont didnt cant wont hasnt havent hadnt"
+    " shouldnt wouldnt couldnt".split()
+)
+_WORDS_OF_DOUBT = frozenset("sure certain clear known stated given specified enough answerable possible".split())
+_WORD = re.compile(r"\w+")
+_VERDICT_AFTER_ANSWER = re.compile(
+    rf"(?<![A-Za-z0-9_])answer(?:\s+is)?[\s:：{_QUOTES}*(（]+(yes|true|correct|no|false|incorrect)\b", re.IGNORECASE
+)
+
+
+def _refuses(normalised: str) -> bool:
+    return any(phrase in normalised for phrase in _REFUSAL_PHRASES)
+
+
+def _verdict_of(text: str, normalised: str) -> bool | None:
+    """Return what ``text`` says to a yes/no question, or None. Rule 4, "Boolean"."""
+    if _refuses(normalised):
+        return None
+    answers = _VERDICT_AFTER_ANSWER.findall(text)
+    if answers:
+        return answers[-1].lower() in _TRUE_WORDS
+    words = _WORD.findall(normalised)
+    for position, word in enumerate(words):
+        if word in _VERDICT_WORDS:
+            negated = not _NEGATORS.isdisjoint(words[max(0, position - 3) : position])
+            return (word in _TRUE_WORDS) is not negated
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word in _NEGATORS and following not in _WORDS_OF_DOUBT:
+            return False
+    return None
+
+
+# --------------------------------------------------------------------------------------------------
+# Edit distance and similarity (rule 2)
+# --------------------------------------------------------------------------------------------------
+
+
+def _common_prefix_length(a: str, b: str) -> int:
+    # Halving compares whole slices, so that no Python step is paid for each character.
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def levenshtein_distance(a: str, b: str) -> int:
+    """Return the number of insertions, deletions and substitutions that turn ``a`` into ``b``.
+
+    Counted in code points, each edit costing 1. Bit-parallel (Myers 1999, in Hyyrö's form of 2003) on
+    Python's integers of any length: one step for each character of the shorter text.
+    """
+    if a == b:
+        return 0
+    prefix = _common_prefix_length(a, b)
+    a, b = a[prefix:], b[prefix:]
+    suffix = _common_prefix_length(a[::-1], b[::-1])
+    if suffix:
+        a, b = a[:-suffix], b[:-suffix]
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    if not shorter:
+        return len(longer)
+    positions: dict[str, int] = dict.fromkeys(shorter, 0)
+    bit = 1
+    for character in longer:
+        if character in positions:
+            positions[character] |= bit
+        bit <<= 1
+    # Bit i of `rises` (`falls`): the distance grows (shrinks) by 1 from row i to row i + 1 of the column.
+    # The integers are left unmasked: bits above the pattern never flow down into it.
+    rises, falls = -1, 0
+    for character in shorter:
+        matches = positions[character]
+        equal = (((matches & rises) + rises) ^ rises) | matches | falls
+        right_rises = falls | ~(equal | rises)
+        shifted = (right_rises << 1) | 1
+        falls = shifted & equal
+        rises = ((equal & rises) << 1) | ~(shifted | equal)
+    inside = bit - 1
+    return len(shorter) + (rises & inside).bit_count() - (falls & inside).bit_count()
+
+
+def _similarity(a: str, b: str) -> float:
+    longest = max(len(a), len(b))
+    return 1.0 - levenshtein_distance(a, b) / longest if longest else 1.0
+
+
+def normalized_levenshtein_similarity(prediction: str, gold: str) -> float:
+    """Return 1 − distance / length of the longer text, both stripped and lower-cased; in 0..1.
+
+    Two empty texts are 1 apart from nothing: their similarity is 1; with one empty it is 0. Rule 2.
+    """
+    return _similarity(_lowered(prediction), _lowered(gold))
+
+
+def _reaches(a: str, b: str, threshold: float) -> bool:
+    """Say whether the similarity of two lower-cased texts is at least ``threshold``."""
+    shortest, longest = sorted((len(a), len(b)))
+    # The difference in length is a lower bound of the distance, and mostly settles the question.
+    if longest and 1.0 - (longest - shortest) / longest < threshold:
+        return False
+    return _similarity(a, b) >= threshold
+
+
+# --------------------------------------------------------------------------------------------------
+# The kind of answer (rule 3)
+# --------------------------------------------------------------------------------------------------
+
+_FORMAT_NOISE = re.compile(r"[\s_-]+")
+_KIND_OF_FORMAT = {
+    "none": "unanswerable",
+    "choice": "choice",
+    "singlechoice": "choice",
+    "percentage": "number",
+    "int": "number",
+    "float": "number",
+    "bool": "boolean",
+    "boolean": "boolean",
+    "str": "text",
+}
+_KIND_OF_RULE = {"choice_exact_match": "choice", "percentage_exact": "number"}
+
+
+def _format_key(answer_format: str) -> str:
+    return _FORMAT_NOISE.sub("", answer_format).lower()
+
+
+def is_known_format(answer_format: str) -> bool:
+    """Say whether rule 3 names the format; any other is judged as text, with a warning, or by its rule."""
+    return _format_key(answer_format) in _KIND_OF_FORMAT
+
+
+@functools.lru_cache(maxsize=256)
+def answer_kind(answer_format: str, verification_rule: str = "") -> str:
+    """Return how an answer is judged: "text", "number", "boolean", "choice" or "unanswerable".
+
+    Formats are read without regard to case, spaces, ``_`` and ``-``. Rule 3.
+    """
+    rule = verification_rule.strip().lower()
+    kind = _KIND_OF_FORMAT.get(_format_key(answer_format))
+    if kind == "unanswerable":
+        return kind
+    if rule in _KIND_OF_RULE:
+        return _KIND_OF_RULE[rule]
+    if kind is None:
+        return "number" if "numeric" in rule or "tolerance" in rule else "text"
+    return kind
+
+
+# --------------------------------------------------------------------------------------------------
+# Accuracy per kind (rule 4)
+# --------------------------------------------------------------------------------------------------
+
+SIMILARITY_THRESHOLD = 0.8
+ANLS_THRESHOLD = 0.5
+RELATIVE_TOLERANCE = 0.05
+ZERO_TOLERANCE = 1e-6
+
+
+class Rule(NamedTuple):
+    """What a rule code stands for: the accuracy it gives, and why in a sentence."""
+
+    accuracy: float
+    meaning: str
+
+
+RULES = {
+    "contained": Rule(1.0, "the normalised gold lies inside the normalised prediction"),
+    "similarity": Rule(1.0, "the normalised texts are at least 0.8 similar"),
+    "dissimilar": Rule(0.0, "the gold is not inside the prediction, and the texts are less than 0.8 similar"),
+    "within-tolerance": Rule(1.0, "the first number agrees with the gold within 5% (gold 0: within 0.000001)"),
+    "outside-tolerance": Rule(0.0, "the first number is further from the gold than that"),
+    "no-number": Rule(0.0, "the gold has a number, the prediction has none"),
+    "same-option": Rule(1.0, "both choose the same option letter"),
+    "other-option": Rule(0.0, "the prediction chooses another option letter"),
+    "no-option": Rule(0.0, "the gold has an option letter, the prediction has none"),
+    "same-verdict": Rule(1.0, "both say yes, or both say no"),
+    "other-verdict": Rule(0.0, "one says yes, the other no"),
+    "no-verdict": Rule(0.0, "the gold says yes or no, the prediction neither"),
+    "refusal-phrase": Rule(1.0, "unanswerable, and the prediction says so in one of the five phrases"),
+    "no-refusal-phrase": Rule(0.0, "unanswerable, and the prediction holds none of the five phrases"),
+    "missing": Rule(0.0, "the predictions hold no such question"),
+    "failed": Rule(0.0, "the status of the prediction is a failure"),
+    "empty": Rule(0.0, "the prediction is null or blank"),
+}
+"""Every rule code that a verdict can carry. The codes are stable."""
+
+
+class _Gold:
+    """A gold answer with all that its judging needs, worked out once for any number of predictions."""
+
+    __slots__ = ("kind", "lowered", "normalised", "number", "option", "text", "tokens", "verdict")
+
+    def __init__(self, text: str, kind: str) -> None:
+        self.text = text
+        self.kind = kind
+        self.lowered = _lowered(text)
+        self.normalised = _normalise_lowered(self.lowered)
+        self.tokens = frozenset(self.normalised.split())
+        self.number = extract_number(text) if kind == "number" else None
+        self.option = _option_of(text) if kind == "choice" else None
+        self.verdict = _verdict_of(text, self.normalised) if kind == "boolean" else None
+
+
+_prepare_gold = functools.lru_cache(maxsize=8192)(_Gold)
+
+
+def _text_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+    if gold.normalised and gold.normalised in normalised:
+        return "contained"
+    return "similarity" if _reaches(normalised, gold.normalised, SIMILARITY_THRESHOLD) else "dissimilar"
+
+
+def _number_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+    if gold.number is None:
+        return _text_rule(prediction, normalised, gold)
+    number = extract_number(prediction)
+    if number is None:
+        return "no-number"
+    if gold.number == 0.0:
+        within = abs(number) < ZERO_TOLERANCE
+    else:
+        within = abs(number - gold.number) / abs(gold.number) <= RELATIVE_TOLERANCE
+    return "within-tolerance" if within else "outside-tolerance"
+
+
+def _boolean_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+    if gold.verdict is None:
+        return _text_rule(prediction, normalised, gold)
+    verdict = _verdict_of(prediction, normalised)
+    if verdict is None:
+        return "no-verdict"
+    return "same-verdict" if verdict is gold.verdict else "other-verdict"
+
+
+def _choice_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+    if gold.option is None:
+        return _text_rule(prediction, normalised, gold)
+    option = _option_of(prediction)
+    if option is None:
+        return "no-option"
+    return "same-option" if option == gold.option else "other-option"
+
+
+def _unanswerable_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+    return "refusal-phrase" if _refuses(normalised) else "no-refusal-phrase"
+
+
+_RULE_OF_KIND: dict[str, Callable[[str, str, _Gold], str]] = {
+    "text": _text_rule,
+    "number": _number_rule,
+    "boolean": _boolean_rule,
+    "choice": _choice_rule,
+    "unanswerable": _unanswerable_rule,
+}
+
+
+def accuracy_score(prediction: str, gold: str, answer_type: str) -> float:
+    """Return 1.0 if ``prediction`` is right by the rule of its kind, else 0.0. Rules 3 and 4.
+
+    ``answer_type`` is an answer format ("Str", "Int", "None", …) or a verification rule
+    ("choice_exact_match", "percentage_exact", …). That a blank prediction scores 0 whatever the gold
+    is a rule of the evaluation, not of this function: see :func:`score`.
+    """
+    prepared = _prepare_gold(gold, answer_kind(answer_type, answer_type))
+    rule = _RULE_OF_KIND[prepared.kind](prediction, normalize_answer(prediction), prepared)
+    return RULES[rule].accuracy
+
+
+# --------------------------------------------------------------------------------------------------
+# Token F1 and ANLS (rule 6)
+# --------------------------------------------------------------------------------------------------
+
+
+def _token_f1(prediction_tokens: set[str], gold_tokens: frozenset[str]) -> float:
+    if not gold_tokens:
+        return 0.0 if prediction_tokens else 1.0
+    common = len(gold_tokens & prediction_tokens)
+    if not common:
+        return 0.0
+    precision = common / len(prediction_tokens)
+    recall = common / len(gold_tokens)
+    return 2 * precision * recall / (precision + recall)
+
+
+def token_f1_score(prediction: str, gold: str) -> float:
+    """Return the F1 of the two *sets* of white-space tokens of the normalised texts, in 0..1.
+
+    Sets, not SQuAD's multisets: "one two two" against "one two" is 1. Two texts without tokens
+    score 1, no common token 0. Rule 6 (published).
+    """
+    return _token_f1(set(normalize_answer(prediction).split()), frozenset(normalize_answer(gold).split()))
+
+
+def _anls(prediction: str, gold: str, threshold: float) -> float:
+    return _similarity(prediction, gold) if _reaches(prediction, gold, threshold) else 0.0
+
+
+def anls_score(prediction: str, gold: str, threshold: float = ANLS_THRESHOLD) -> float:
+    """Return the similarity of the *raw* texts, stripped and lower-cased; 0 where it is below ``threshold``.
+
+    The threshold itself counts. The texts are not normalised. Rule 6 (published).
+    """
+    return _anls(_lowered(prediction), _lowered(gold), threshold)
+
+
+class Score(NamedTuple):
+    """The three metrics of one prediction, in 0..1, and the code (see ``RULES``) that decided accuracy."""
+
+    accuracy: float
+    token_f1: float
+    anls: float
+    rule: str
+
+
+_NO_ANSWER = {rule: Score(0.0, 0.0, 0.0, rule) for rule in ("missing", "failed", "empty")}
+
+
+def _judge(prediction: str, gold: _Gold) -> Score:
+    lowered = _lowered(prediction)
+    if not lowered:
+        return _NO_ANSWER["empty"]
+    normalised = _normalise_lowered(lowered)
+    rule = _RULE_OF_KIND[gold.kind](prediction, normalised, gold)
+    return Score(
+        RULES[rule].accuracy,
+        _token_f1(set(normalised.split()), gold.tokens),
+        _anls(lowered, gold.lowered, ANLS_THRESHOLD),
+        rule,
+    )
+
+
+def score(prediction: object, gold: object, answer_format: str = "Str", verification_rule: str = "") -> Score:
+    """Judge one prediction against its gold answer.
+
+    Both may be any JSON value: numbers and booleans become ``str(value)``, lists and objects JSON,
+    None no answer at all. A prediction that is None or blank scores 0 on all three metrics. The work
+    on the gold side is kept and reused, so that calling this in a loop is cheap. Rules 1.3, 3, 4 and 6.
+
+    >>> score("about 25.3 people", "25", "Int")
+    Score(accuracy=1.0, token_f1=0.0, anls=0.0, rule='within-tolerance')
+    """
+    text = text_of(prediction)
+    if text is None:
+        return _NO_ANSWER["empty"]
+    return _judge(text, _prepare_gold(text_of(gold) or "", answer_kind(answer_format, verification_rule)))
+
+
+# --------------------------------------------------------------------------------------------------
+# Loading of gold and predictions (rule 1)
+# --------------------------------------------------------------------------------------------------
+
+ID_FIELDS = ("question_id", "global_qa_id", "global_id", "id")
+PREDICTION_FIELDS = ("prediction", "model_answer", "answer", "response", "output")
+SUCCESS_STATUSES = frozenset(("success", "ok", "completed"))
+
+
+class EvaluationError(ValueError):
+    """A fault of the input that stops an evaluation; the message is one line and says what to do."""
+
+
+def text_of(value: object) -> str | None:
+    """Return a JSON value as the text that is scored; None for null. Rule 1.2 (published)."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple, dict)):
+        try:
+            return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+        except RecursionError:
+            raise EvaluationError("a value is nested too deeply to be written as text") from None
+    return str(value)
+
+
+def _read_bytes_as_text(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise EvaluationError(f"{where}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file in UTF-8") from None
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _read_lines(path: str) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line that is not blank. Only a line feed ends a line."""
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if number == 1:
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+            line = raw.strip()
+            if line:
+                yield number, _read_bytes_as_text(line, f"{path}, line {number}")
+
+
+def _integer_or_literal(literal: str) -> int | str:
+    try:
+        return int(literal)
+    except ValueError:
+        return literal
+
+
+class _RepeatedKeys(dict[str, Any]):
+    """A JSON object in which a key stood twice: Python's reader would keep the last one silently."""
+
+    repeated = ""
+
+
+def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        result = _RepeatedKeys(result)
+        seen: set[str] = set()
+        result.repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    return result
+
+
+def _parse_json(text: str, where: str, advice: str) -> Any:
+    hooks: dict[str, Any] = {"object_pairs_hook": _object_of_pairs}
+    try:
+        try:
+            return json.loads(text, **hooks)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:
+            # Python refuses to read integers of thousands of digits; their text is all that is needed.
+            return json.loads(text, parse_int=_integer_or_literal, **hooks)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
+        raise EvaluationError(f"{where}: not valid JSON ({error.msg}, {place}); {advice}") from None
+    except RecursionError:
+        raise EvaluationError(f"{where}: JSON nested too deeply to be read; {advice}") from None
+
+
+def _parse_record(text: str, where: str) -> dict[str, Any]:
+    record = _parse_json(text, where, "write one JSON object on each line")
+    if not isinstance(record, dict):
+        raise EvaluationError(f"{where}: not a JSON object; write one JSON object on each line")
+    if isinstance(record, _RepeatedKeys):
+        raise EvaluationError(f"{where}: the key {record.repeated!r} stands twice in the object; keep one")
+    return record
+
+
+def _record_id(record: Mapping[str, Any], where: str) -> str:
+    for field in ID_FIELDS:
+        value = record.get(field)
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+            return str(value)
+    raise EvaluationError(f"{where}: no question id; give one of the fields {', '.join(ID_FIELDS)}")
+
+
+def _has_gold_answer(record: Mapping[str, Any]) -> bool:
+    answer = record.get("answer")
+    if isinstance(answer, dict):
+        return answer.get("value") is not None or answer_kind(_label_text(answer.get("format"))) == "unanswerable"
+    return answer is not None
+
+
+def load_gold_records(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[dict[str, Any]]:
+    """Read the gold questions of one or more JSONL files, in order.
+
+    Each record is returned as it stands, with its id as text under ``question_id``. Raises
+    EvaluationError, naming file and line, for a line that is no JSON object, an id that is missing or
+    given twice, a question without an answer, and when there is no question at all; OSError for a
+    file that cannot be read. Rule 1.1.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    names = [os.fspath(path) for path in paths]
+    records: list[dict[str, Any]] = []
+    places: dict[str, str] = {}
+    for name in names:
+        for number, line in _read_lines(name):
+            where = f"{name}, line {number}"
+            record = _parse_record(line, where)
+            question_id = _record_id(record, where)
+            if question_id in places:
+                raise EvaluationError(
+                    f"{where}: the question id {question_id!r} stands in {places[question_id]} already; keep one"
+                )
+            if not _has_gold_answer(record):
+                raise EvaluationError(f"{where}: question {question_id!r} has no gold answer; give it an `answer`")
+            places[question_id] = where
+            record["question_id"] = question_id
+            records.append(record)
+    if not records:
+        raise EvaluationError(f"no question in the gold ({', '.join(names)}); pass files with one question a line")
+    return records
+
+
+class _Prediction(NamedTuple):
+    """One prediction as a file gives it. ``has_field`` is false where the record held no text field."""
+
+    question_id: str
+    text: str | None
+    status: str
+    has_field: bool
+    where: str
+
+
+def _prediction_of(question_id: str, value: Any, field: str, where: str) -> _Prediction:
+    """Turn a record, or a bare value of a mapping, into a prediction."""
+    if not isinstance(value, dict):
+        return _Prediction(question_id, text_of(value), "success", True, where)
+    status = value.get("status")
+    status_text = "success" if status is None else str(status)
+    name = next((name for name in ((field,) if field else PREDICTION_FIELDS) if name in value), None)
+    if name is None:
+        return _Prediction(question_id, None, status_text, False, where)
+    content = value[name]
+    if name == "answer" and isinstance(content, dict):
+        content = content.get("value")
+    return _Prediction(question_id, text_of(content), status_text, True, where)
+
+
+def _line_of_key(text: str, key: str, occurrence: int) -> int:
+    literal = re.escape(json.dumps(key, ensure_ascii=False))
+    matches = list(re.finditer(rf"{literal}\s*:", text))
+    return text.count("\n", 0, matches[min(occurrence, len(matches) - 1)].start()) + 1 if matches else 1
+
+
+def _predictions_of_json(path: str, field: str) -> Iterator[_Prediction]:
+    with open(path, "rb") as file:
+        text = _read_bytes_as_text(file.read().removeprefix(_BYTE_ORDER_MARK), path)
+    if not text.strip():
+        return
+    data = _parse_json(text, path, "name a file of one object a line `.jsonl`")
+    if isinstance(data, list):
+        for position, record in enumerate(data, start=1):
+            where = f"{path}, item {position}"
+            if not isinstance(record, dict):
+                raise EvaluationError(f"{where}: not a JSON object; each item of the list must be one")
+            yield _prediction_of(_record_id(record, where), record, field, where)
+        return
+    if isinstance(data, dict) and isinstance(data.get("items"), dict):
+        data = data["items"]
+    if not isinstance(data, dict):
+        raise EvaluationError(f"{path}: neither a list of objects nor a mapping from id to prediction")
+    if isinstance(data, _RepeatedKeys):
+        lines = [_line_of_key(text, data.repeated, occurrence) for occurrence in (0, 1)]
+        raise EvaluationError(
+            f"{path}, line {lines[1]}: the question id {data.repeated!r} stands in line {lines[0]} already; keep one"
+        )
+    for question_id, value in data.items():
+        yield _prediction_of(question_id, value, field, f"{path}, id {question_id!r}")
+
+
+def _predictions_of_jsonl(path: str, field: str) -> Iterator[_Prediction]:
+    for number, line in _read_lines(path):
+        where = f"{path}, line {number}"
+        record = _parse_record(line, where)
+        yield _prediction_of(_record_id(record, where), record, field, where)
+
+
+def load_predictions(
+    path: str | os.PathLike[str], prediction_field: str = ""
+) -> tuple[dict[str, str | None], dict[str, str]]:
+    """Read a predictions file; return id → text (None for null) and id → status.
+
+    A name that ends in ``.json`` holds a list of objects, a mapping from id to object or scalar, or
+    ``{"items": {id: object}}``; any other name one object a line. ``prediction_field`` names the field
+    that holds the text; else the first present of ``PREDICTION_FIELDS``. Raises EvaluationError, naming
+    file and line, for what is no such record, an id that is missing or given twice, a file in which
+    no record has the field, and a file without predictions; OSError for a file that cannot be read. Rule 1.2.
+    """
+    name = os.fspath(path)
+    read = _predictions_of_json if name.lower().endswith(".json") else _predictions_of_jsonl
+    predictions: dict[str, str | None] = {}
+    statuses: dict[str, str] = {}
+    places: dict[str, str] = {}
+    without_field: _Prediction | None = None
+    any_field = False
+    for prediction in read(name, prediction_field):
+        question_id = prediction.question_id
+        if question_id in places:
+            raise EvaluationError(
+                f"{prediction.where}: the question id {question_id!r} stands in {places[question_id]} already; keep one"
+            )
+        places[question_id] = prediction.where
+        predictions[question_id] = prediction.text
+        statuses[question_id] = prediction.status
+        if prediction.has_field:
+            any_field = True
+        elif without_field is None and is_success(prediction.status):
+            without_field = prediction
+    if not predictions:
+        raise EvaluationError(f"no prediction in {name}; write one JSON object a line: question_id and prediction")
+    if without_field and not any_field:
+        wanted = prediction_field or ", ".join(PREDICTION_FIELDS)
+        raise EvaluationError(
+            f"{without_field.where}: no record of the file has the prediction in {wanted};"
+            " name the field that holds it with --prediction-field"
+        )
+    return predictions, statuses
+
+
+def is_success(status: str) -> bool:
+    """Say whether a status is a success ("success", "ok", "completed", in any case). Rule 1.2 (published)."""
+    return status.lower() in SUCCESS_STATUSES
+
+
+# --------------------------------------------------------------------------------------------------
+# Evaluation (rules 1.3 and 7)
+# --------------------------------------------------------------------------------------------------
+
+UNKNOWN = "unknown"
+STANDIN_PREFIX = "standin_"
+
+
+def _label_text(value: object) -> str:
+    return (text_of(value) or "").strip()
+
+
+def _label(value: object) -> str:
+    return _label_text(value) or UNKNOWN
+
+
+class Question(NamedTuple):
+    """A gold question made ready for judging: its labels, and its answer prepared once."""
+
+    question_id: str
+    gold: _Gold
+    answer_format: str
+    split: str
+    domain: str
+    reasoning_type: str
+    difficulty: str
+    doc_type: str
+    evidence_sources: tuple[str, ...]
+
+
+def _question_of(record: Mapping[str, Any]) -> Question:
+    answer = record.get("answer")
+    if isinstance(answer, dict):
+        answer_format = _label_text(answer.get("format"))
+        verification_rule = _label_text(answer.get("verification_rule"))
+        answer = answer.get("value")
+    else:
+        answer_format, verification_rule = "Str", ""
+    metadata = record.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    sources = metadata.get("evidence_sources")
+    if not isinstance(sources, list):
+        sources = [sources]
+    # dict keeps the order and drops a source that is listed twice.
+    labels = tuple(dict.fromkeys(label for label in map(_label_text, sources) if label))
+    return Question(
+        question_id=_record_id(record, "gold"),
+        gold=_Gold(text_of(answer) or "", answer_kind(answer_format, verification_rule)),
+        answer_format=answer_format or UNKNOWN,
+        split=_label(record.get("task_type")),
+        domain=_label(metadata.get("domain")),
+        reasoning_type=_label(metadata.get("reasoning_type")),
+        difficulty=_label(metadata.get("difficulty")),
+        doc_type=_label(metadata.get("doc_type")),
+        evidence_sources=labels or (UNKNOWN,),
+    )
+
+
+class Verdict(NamedTuple):
+    """The judgement of one question: what was predicted, with which status, and its score."""
+
+    question: Question
+    prediction: str | None
+    status: str
+    score: Score
+
+
+def _verdict(question: Question, predictions: Mapping[str, Any], statuses: Mapping[str, str]) -> Verdict:
+    if question.question_id not in predictions:
+        return Verdict(question, None, "missing", _NO_ANSWER["missing"])
+    text = text_of(predictions[question.question_id])
+    status = statuses.get(question.question_id, "success")
+    if not is_success(status):
+        return Verdict(question, text, status, _NO_ANSWER["failed"])
+    if text is None:
+        return Verdict(question, text, status, _NO_ANSWER["empty"])
+    return Verdict(question, text, status, _judge(text, question.gold))
+
+
+# Every double in 0..1 is a whole multiple of 2^-1074, so that sums of this many parts are exact.
+_EXACT_BITS = 1074
+
+
+def _exact(value: float) -> int:
+    numerator, denominator = value.as_integer_ratio()
+    return numerator << (_EXACT_BITS + 1 - denominator.bit_length())
+
+
+class Totals:
+    """Sums of scores that add up exactly, so that grouping and order never change a mean by a bit."""
+
+    __slots__ = ("_sums", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._sums = [0, 0, 0]
+
+    def add(self, score: Score) -> None:
+        """Count one score."""
+        self.count += 1
+        for index, value in enumerate((score.accuracy, score.token_f1, score.anls)):
+            if value:
+                self._sums[index] += _exact(value)
+
+    def __add__(self, other: Totals) -> Totals:
+        result = Totals()
+        result.count = self.count + other.count
+        result._sums = [a + b for a, b in zip(self._sums, other._sums, strict=True)]
+        return result
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Totals) and (self.count, self._sums) == (other.count, other._sums)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def means(self) -> tuple[float, float, float]:
+        """Return the mean accuracy, token F1 and ANLS, each rounded once, to the nearest double; 0.0 of nothing."""
+        if not self.count:
+            return 0.0, 0.0, 0.0
+        accuracy, token_f1, anls = (total / (self.count << _EXACT_BITS) for total in self._sums)
+        return accuracy, token_f1, anls
+
+    def as_report(self) -> dict[str, Any]:
+        """Return the four keys of a report: the count and the three means, rounded to 6 decimals."""
+        accuracy, token_f1, anls = self.means()
+        return {
+            "count": self.count,
+            "accuracy": round(accuracy, 6),
+            "token_f1": round(token_f1, 6),
+            "anls": round(anls, 6),
+        }
+
+
+def evaluate(
+    gold_records: Iterable[Mapping[str, Any]],
+    predictions: Mapping[str, Any],
+    statuses: Mapping[str, str],
+    ignore_missing: bool = False,
+) -> dict[str, Any]:
+    """Score predictions against gold records and return the report as a JSON-ready dict.
+
+    ``gold_records`` as :func:`load_gold_records` returns them, ``predictions`` (id → text or any JSON
+    value, None for null) and ``statuses`` (id → status; absent means success) as :func:`load_predictions`
+    does. A question that is missing, failed or blank scores 0 and stays in every denominator;
+    ``ignore_missing`` leaves out those absent from ``predictions``, and only those. All means are
+    fractions in 0..1, rounded to 6 decimals once, at the end. Rules 1.3 and 7.
+    """
+    questions = [_question_of(record) for record in gold_records]
+    return build_report(judge_questions(questions, predictions, statuses), questions, predictions, ignore_missing)
+
+
+def judge_questions(
+    questions: Iterable[Question], predictions: Mapping[str, Any], statuses: Mapping[str, str]
+) -> Iterator[Verdict]:
+    """Yield the verdict of each question, in order."""
+    for question in questions:
+        yield _verdict(question, predictions, statuses)
+
+
+# --------------------------------------------------------------------------------------------------
+# Report and CSV (rule 7)
+# --------------------------------------------------------------------------------------------------
+
+_BREAKDOWNS: dict[str, Callable[[Question], tuple[str, ...]]] = {
+    "split": lambda question: (question.split,),
+    "domain": lambda question: (question.domain,),
+    "reasoning_type": lambda question: (question.reasoning_type,),
+    "answer_format": lambda question: (question.answer_format,),
+    "difficulty": lambda question: (question.difficulty,),
+    "doc_type": lambda question: (question.doc_type,),
+    "evidence_source": lambda question: question.evidence_sources,
+}
+
+
+ROW_COLUMNS = (
+    "question_id",
+    "prediction",
+    "gold_answer",
+    "answer_format",
+    "status",
+    "accuracy",
+    "token_f1",
+    "anls",
+    "split",
+    "domain",
+    "reasoning_type",
+    "kind",
+    "rule",
+    "difficulty",
+    "evidence_sources",
+)
+"""The columns of a ``per_question`` row and of the CSV, in order: the published ones, then ours."""
+
+
+def _row(verdict: Verdict) -> dict[str, Any]:
+    question, score = verdict.question, verdict.score
+    values = (
+        question.question_id,
+        verdict.prediction,
+        question.gold.text,
+        question.answer_format,
+        verdict.status,
+        score.accuracy,
+        round(score.token_f1, 6),
+        round(score.anls, 6),
+        question.split,
+        question.domain,
+        question.reasoning_type,
+        question.gold.kind,
+        score.rule,
+        question.difficulty,
+        list(question.evidence_sources),
+    )
+    return dict(zip(ROW_COLUMNS, values, strict=True))
+
+
+def _warnings(questions: Sequence[Question]) -> list[str]:
+    warnings = []
+    if any(question.question_id.startswith(STANDIN_PREFIX) for question in questions):
+        warnings.append("the gold is the synthetic stand-in: these scores say nothing about XL-DocBench")
+    for name in sorted({q.answer_format for q in questions if not is_known_format(q.answer_format)}):
+        count = sum(question.answer_format == name for question in questions)
+        kinds = sorted({q.gold.kind for q in questions if q.answer_format == name})
+        warnings.append(f"unknown answer format {name!r} ({count} questions): judged as {' or '.join(kinds)}")
+    return warnings
+
+
+def build_report(
+    verdicts: Iterable[Verdict],
+    questions: Sequence[Question],
+    predictions: Mapping[str, Any],
+    ignore_missing: bool = False,
+) -> dict[str, Any]:
+    """Build the report of rule 7: counts, overall means, breakdowns, and a row for each verdict.
+
+    Our own keys (``failed_prediction_count``, ``empty_prediction_count``, ``warnings``) follow the published ones.
+    """
+    overall = Totals()
+    groups: dict[str, dict[str, Totals]] = {name: {} for name in _BREAKDOWNS}
+    rows = []
+    counts = {"missing": 0, "failed": 0, "empty": 0}
+    for verdict in verdicts:
+        rule = verdict.score.rule
+        if rule in counts:
+            counts[rule] += 1
+            if rule == "missing" and ignore_missing:
+                continue
+        overall.add(verdict.score)
+        for name, labels_of in _BREAKDOWNS.items():
+            for label in labels_of(verdict.question):
+                groups[name].setdefault(label, Totals()).add(verdict.score)
+        rows.append(_row(verdict))
+    known = len(questions) - counts["missing"]
+    return {
+        "gold_count": len(questions),
+        "prediction_count": len(predictions),
+        "evaluated_count": overall.count,
+        "missing_prediction_count": counts["missing"],
+        "extra_prediction_count": len(predictions) - known,
+        "overall": overall.as_report(),
+        "breakdowns": {
+            name: {label: totals.as_report() for label, totals in sorted(group.items())}
+            for name, group in groups.items()
+        },
+        "per_question": rows,
+        "failed_prediction_count": counts["failed"],
+        "empty_prediction_count": counts["empty"],
+        "warnings": _warnings(questions),
+    }
+
+
+def _encoded(text: str) -> bytes:
+    # A lone surrogate has no UTF-8: it is written as its escape, which in JSON is the same string.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def report_as_json(report: Mapping[str, Any]) -> bytes:
+    """Return the report as UTF-8 JSON with two-space indent; the same report gives the same bytes."""
+    return _encoded(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return ``per_question`` rows as UTF-8 CSV with a header; lists are joined with ``|``."""
+    import csv
+    import io
+
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(ROW_COLUMNS)
+    for row in rows:
+        values = (row[column] for column in ROW_COLUMNS)
+        writer.writerow(["|".join(value) if isinstance(value, list) else value for value in values])
+    return _encoded(buffer.getvalue())
+
+
+def summary_of(report: Mapping[str, Any]) -> str:
+    """Return the summary for people: the counts, then the three metrics as percentages."""
+    overall = report["overall"]
+    lines = [
+        "XL-DocBench evaluation",
+        f"Gold questions:      {report['gold_count']}",
+        f"Predictions:         {report['prediction_count']}",
+        f"Evaluated:           {report['evaluated_count']}",
+        f"Missing predictions: {report['missing_prediction_count']}",
+        f"Extra predictions:   {report['extra_prediction_count']}",
+        f"Accuracy: {overall['accuracy']:.2%}",
+        f"Token F1: {overall['token_f1']:.2%}",
+        f"ANLS:     {overall['anls']:.2%}",
+    ]
+    return "\n".join(lines)
+
+
+# --------------------------------------------------------------------------------------------------
+# Command line (rule 8)
+# --------------------------------------------------------------------------------------------------
+
+GOLD_FILES = ("qa_single_doc.jsonl", "qa_cross_doc.jsonl")
+DATA_DIR_VARIABLE = "XLDOCBENCH_DATA_DIR"
+EXIT_ERROR, EXIT_INTERRUPTED, EXIT_CLOSED_PIPE = 1, 130, 141
+
+_EPILOG = f"""\
+example:
+  python -m xldocbench.evaluate --predictions preds.jsonl --output report.json
+
+metrics:
+  Accuracy  0 or 1 by the rule of the answer's format
+  Token F1  over the SETS of normalised tokens (not SQuAD's multiset)
+  ANLS      similarity of the RAW texts, 0 where it is below 0.5
+
+data directory:
+  --data-dir, else ${DATA_DIR_VARIABLE}, else data/ beside the package in a
+  checkout, else data/ in the current folder
+
+exit codes:
+  0 scored   1 an error, named in one line on stderr   2 wrong usage
+  130 interrupted   141 the reader of the output went away
+"""
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        prog="python -m xldocbench.evaluate",
+        description="Score predictions on XL-DocBench: accuracy, token F1 and ANLS.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add(
+        "--predictions",
+        required=True,
+        metavar="FILE",
+        help="JSONL, one object a line with question_id and prediction; or a .json list or mapping (required)",
+    )
+    add("--data-dir", metavar="DIR", help=f"folder that holds {' and '.join(GOLD_FILES)} (default: see below)")
+    add(
+        "--gold-files",
+        nargs="+",
+        metavar="FILE",
+        help="gold JSONL files, instead of those in the data directory (default: none)",
+    )
+    add(
+        "--prediction-field",
+        default="",
+        metavar="NAME",
+        help=f"field that holds the prediction (default: the first present of {', '.join(PREDICTION_FIELDS)})",
+    )
+    add(
+        "--ignore-missing",
+        action="store_true",
+        help="leave out questions that the predictions file does not name (default: they score 0)",
+    )
+    add("--output", metavar="FILE", help="write the JSON report here; - for stdout (default: no report)")
+    add(
+        "--per-question-csv",
+        metavar="FILE",
+        help="write one CSV row for each question here; - for stdout (default: no CSV)",
+    )
+    add(
+        "--no-per-question-json",
+        action="store_true",
+        help="leave the per_question rows out of the JSON report (default: they are in)",
+    )
+    add("--version", action="version", version=f"xldocbench {__version__}")
+    return parser
+
+
+def _gold_files_in(folder: str) -> list[str]:
+    return [os.path.join(folder, name) for name in GOLD_FILES]
+
+
+def _default_gold_files(data_dir: str | None) -> list[str]:
+    chosen, source = data_dir, "--data-dir"
+    if chosen is None:
+        chosen, source = os.environ.get(DATA_DIR_VARIABLE) or None, DATA_DIR_VARIABLE
+    if chosen is not None:
+        missing = [name for name in GOLD_FILES if not os.path.isfile(os.path.join(chosen, name))]
+        if missing:
+            raise EvaluationError(
+                f"{source} {chosen}: no {' and no '.join(missing)} there;"
+                " pass the folder that holds both, or name the gold with --gold-files"
+            )
+        return _gold_files_in(chosen)
+    beside_package = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
+    for folder in (beside_package, "data"):
+        if all(map(os.path.isfile, _gold_files_in(folder))):
+            return _gold_files_in(folder)
+    raise EvaluationError(
+        f"no gold found: pass --data-dir with the folder that holds {' and '.join(GOLD_FILES)},"
+        f" or --gold-files, or set {DATA_DIR_VARIABLE}"
+    )
+
+
+def _is_same_file(a: str, b: str) -> bool:
+    if os.path.exists(a) and os.path.exists(b):
+        return os.path.samefile(a, b)
+    return os.path.realpath(a) == os.path.realpath(b)
+
+
+def _check_outputs(outputs: Sequence[str], inputs: Sequence[str]) -> None:
+    """Refuse outputs that would destroy an input or each other."""
+    for output in outputs:
+        for path in inputs:
+            if output != "-" and _is_same_file(output, path):
+                raise EvaluationError(f"the output {output} is the input {path}; choose another name")
+    if len(outputs) == 2 and (outputs[0] == outputs[1] or _is_same_file(*outputs)):
+        raise EvaluationError(f"--output and --per-question-csv are both {outputs[0]}; choose another name for one")
+
+
+def write_files(contents: Mapping[str, bytes]) -> None:
+    """Write all files or none: each first beside its target, then renamed onto it.
+
+    Parent folders are created and a link is followed. Raises OSError; the previous files are whole then.
+    """
+    staged: list[tuple[str, str]] = []
+    try:
+        for path, content in contents.items():
+            target = os.path.realpath(path)
+            if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+                # A device or pipe cannot be renamed onto; a folder fails here, as it should.
+                with open(target, "wb") as file:
+                    file.write(content)
+                continue
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            temporary = os.path.join(os.path.dirname(target), f".xldocbench-{os.urandom(8).hex()}.tmp")
+            staged.append((temporary, target))
+            with open(temporary, "xb") as file:
+                file.write(content)
+            if os.path.exists(target):
+                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        while staged:
+            os.replace(*staged[0])
+            del staged[0]
+    finally:
+        for temporary, _ in staged:
+            if os.path.exists(temporary):
+                os.remove(temporary)
+
+
+def _write_stdout(content: bytes) -> None:
+    stream = sys.stdout
+    if stream is None:
+        return
+    buffer = getattr(stream, "buffer", None)
+    if buffer is None:
+        stream.write(content.decode("utf-8"))
+    else:
+        stream.flush()
+        buffer.write(content)
+
+
+def _with_progress(verdicts: Iterable[Verdict], total: int) -> Iterator[Verdict]:
+    """Pass verdicts through; after a second, keep a count on stderr if someone is looking at it."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield from verdicts
+        return
+    import time
+
+    next_time = time.monotonic() + 1.0
+    shown = False
+    for done, verdict in enumerate(verdicts, start=1):
+        yield verdict
+        if time.monotonic() >= next_time:
+            next_time += 0.2
+            shown = True
+            print(f"\rscored {done} of {total}", end="", file=sys.stderr, flush=True)
+    if shown:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _examples(ids: Iterable[str]) -> str:
+    from itertools import islice
+
+    return ", ".join(repr(question_id) for question_id in islice(ids, 3))
+
+
+def _print(text: str, stream: TextIO | None) -> None:
+    # With its descriptor closed a stream is None, and print would turn to stdout.
+    if stream is not None:
+        print(text, file=stream)
+
+
+def _tell(line: str) -> None:
+    _print(line.replace("\r", "\\r").replace("\n", "\\n"), sys.stderr)
+
+
+def _check_ids(questions: Sequence[Question], predictions: Mapping[str, Any]) -> None:
+    """Warn of predictions that no question asks for; stop where none of them fits the gold."""
+    gold_ids = {question.question_id for question in questions}
+    unknown = [question_id for question_id in predictions if question_id not in gold_ids]
+    if len(unknown) == len(predictions):
+        standin = any(question.question_id.startswith(STANDIN_PREFIX) for question in questions)
+        raise EvaluationError(
+            f"no prediction is for a question of the gold: the predictions have {_examples(unknown)}, …;"
+            f" the gold has {_examples(question.question_id for question in questions)}, …"
+            + ("; the gold is the synthetic stand-in, pass the real data with --data-dir" if standin else "")
+        )
+    if unknown:
+        _tell(
+            f"WARNING: {len(unknown)} of {len(predictions)} predictions are for no question of the gold"
+            f" and are not scored ({_examples(unknown)}{', …' if len(unknown) > 3 else ''})"
+        )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    gold_files = arguments.gold_files or _default_gold_files(arguments.data_dir)
+    outputs = [path for path in (arguments.output, arguments.per_question_csv) if path is not None]
+    _check_outputs(outputs, [arguments.predictions, *gold_files])
+    questions = [_question_of(record) for record in load_gold_records(gold_files)]
+    predictions, statuses = load_predictions(arguments.predictions, arguments.prediction_field)
+    _check_ids(questions, predictions)
+    verdicts = _with_progress(judge_questions(questions, predictions, statuses), len(questions))
+    report = build_report(verdicts, questions, predictions, arguments.ignore_missing)
+    for warning in report["warnings"]:
+        _tell(f"WARNING: {warning}")
+    contents = {}
+    if arguments.per_question_csv is not None:
+        contents[arguments.per_question_csv] = rows_as_csv(report["per_question"])
+    if arguments.no_per_question_json:
+        del report["per_question"]
+    if arguments.output is not None:
+        contents[arguments.output] = report_as_json(report)
+    to_stdout = contents.pop("-", None)
+    write_files(contents)
+    if to_stdout is not None:
+        _write_stdout(to_stdout)
+    _print(summary_of(report), sys.stdout if to_stdout is None else sys.stderr)
+    return 0
+
+
+def _silence_stdout() -> None:
+    """Let the interpreter flush into nothing when it ends, instead of failing a second time."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code (0, 1, 130 or 141; argparse exits with 2 itself)."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            # An id or a path that the terminal's encoding lacks must not stop the summary.
+            reconfigure(errors="backslashreplace")
+    try:
+        try:
+            return _run(_build_parser().parse_args(argv))
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_CLOSED_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except EvaluationError as error:
+        _tell(f"ERROR: {error}")
+    except OSError as error:
+        _silence_stdout()
+        _tell(f"ERROR: {error.filename or 'output'}: {error.strerror or error}")
+    return EXIT_ERROR
+
+
+if __name__ == "__main__":
+    sys.exit(main())
