@@ -256,7 +256,7 @@ def _verdict_of(text: str, normalised: str) -> bool | None:
         if word in _VERDICT_WORDS:
             negated = not _NEGATORS.isdisjoint(words[max(0, position - 3) : position])
             return (word in _TRUE_WORDS) is not negated
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         if word in _NEGATORS and following not in _WORDS_OF_DOUBT:
             return False
     return None
@@ -666,13 +666,21 @@ def _parse_json(text: str, where: str, advice: str) -> Any:
         raise EvaluationError(f"{where}: JSON nested too deeply to be read; {advice}") from None
 
 
-def _parse_record(text: str, where: str) -> dict[str, Any]:
-    record = _parse_json(text, where, "write one JSON object on each line")
-    if not isinstance(record, dict):
-        raise EvaluationError(f"{where}: not a JSON object; write one JSON object on each line")
-    if isinstance(record, _RepeatedKeys):
-        raise EvaluationError(f"{where}: the key {record.repeated!r} stands twice in the object; keep one")
-    return record
+def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a JSONL file, each with its place ("FILE, line N"), reading line by line.
+
+    Blank lines are skipped. Raises EvaluationError, naming file and line, for a line that is no JSON
+    object in UTF-8 or that holds a key twice; OSError for a file that cannot be read.
+    """
+    advice = "write one JSON object on each line"
+    for number, line in _read_lines(os.fspath(path)):
+        where = f"{os.fspath(path)}, line {number}"
+        record = _parse_json(line, where, advice)
+        if not isinstance(record, dict):
+            raise EvaluationError(f"{where}: not a JSON object; {advice}")
+        if isinstance(record, _RepeatedKeys):
+            raise EvaluationError(f"{where}: the key {record.repeated!r} stands twice in the object; keep one")
+        yield where, record
 
 
 def _record_id(record: Mapping[str, Any], where: str) -> str:
@@ -704,9 +712,7 @@ def load_gold_records(paths: str | os.PathLike[str] | Iterable[str | os.PathLike
     records: list[dict[str, Any]] = []
     places: dict[str, str] = {}
     for name in names:
-        for number, line in _read_lines(name):
-            where = f"{name}, line {number}"
-            record = _parse_record(line, where)
+        for where, record in read_jsonl(name):
             question_id = _record_id(record, where)
             if question_id in places:
                 raise EvaluationError(
@@ -780,9 +786,7 @@ def _predictions_of_json(path: str, field: str) -> Iterator[_Prediction]:
 
 
 def _predictions_of_jsonl(path: str, field: str) -> Iterator[_Prediction]:
-    for number, line in _read_lines(path):
-        where = f"{path}, line {number}"
-        record = _parse_record(line, where)
+    for where, record in read_jsonl(path):
         yield _prediction_of(_record_id(record, where), record, field, where)
 
 
@@ -1394,8 +1398,10 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code (0, 1, 130 or 141; argparse exits with 2 itself)."""
+def run_command(
+    parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int], argv: Sequence[str] | None
+) -> int:
+    """Parse ``argv``, run a command and return its exit code; every fault of input or output is one line on stderr."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -1403,7 +1409,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     try:
         try:
-            return _run(_build_parser().parse_args(argv))
+            return run(parser.parse_args(argv))
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -1418,6 +1424,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _silence_stdout()
         _tell(f"ERROR: {error.filename or 'output'}: {error.strerror or error}")
     return EXIT_ERROR
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code (0, 1, 130 or 141; argparse exits with 2 itself)."""
+    return run_command(_build_parser(), _run, argv)
 
 
 if __name__ == "__main__":
