@@ -1061,7 +1061,9 @@ def _warnings(questions: Sequence[Question]) -> list[str]:
     for name in sorted({q.answer_format for q in questions if not is_known_format(q.answer_format)}):
         count = sum(question.answer_format == name for question in questions)
         kinds = sorted({q.gold.kind for q in questions if q.answer_format == name})
-        warnings.append(f"unknown answer format {name!r} ({count} questions): judged as {' or '.join(kinds)}")
+        warnings.append(
+            f"unknown answer format {name!r} ({count} of {len(questions)} questions): judged as {' or '.join(kinds)}"
+        )
     return warnings
 
 
@@ -1120,12 +1122,12 @@ def report_as_json(report: Mapping[str, Any]) -> bytes:
 
 
 def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return ``per_question`` rows as UTF-8 CSV with a header; lists are joined with ``|``."""
+    """Return ``per_question`` rows as UTF-8 CSV (RFC 4180) with a header; lists are joined with ``|``."""
     import csv
     import io
 
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer)
     writer.writerow(ROW_COLUMNS)
     for row in rows:
         values = (row[column] for column in ROW_COLUMNS)

@@ -242,7 +242,9 @@ def check_scores(release: Release) -> Iterator[Result]:
     for system, of_system in scores.items():
         unscored = known - of_system.keys()
         if unscored:
-            faults.append(f"{path.name}: {system} lacks {len(unscored)} questions, such as {min(unscored)!r}")
+            faults.append(
+                f"{path.name}: {system} lacks {len(unscored)} of {len(known)} questions, such as {min(unscored)!r}"
+            )
     yield _compare("scored systems", len(scores), systems_stated)
     yield _all_good("scores", faults, f"{len(scores)} systems x {len(known)} questions, each once, all in 0..1")
     if not faults:
