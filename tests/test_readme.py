@@ -1,0 +1,85 @@
+"""The README says what is so: its commands, its tables and its outputs are compared with the real ones."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.conftest import ROOT, Run
+from xldocbench import extract_number
+from xldocbench.evaluate import ROW_COLUMNS, RULES
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _table(header: str) -> list[list[str]]:
+    """Return the rows of the table that begins with the given header row."""
+    lines = README[README.index(header) :].splitlines()[2:]
+    end = next(index for index, line in enumerate([*lines, ""]) if not line.startswith("|"))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:end]]
+
+
+def test_the_first_command_prints_what_stands_below_it(run: Run) -> None:
+    match = re.search(r"```console\n\$ python (.*?)\n(.*?)```", README, flags=re.DOTALL)
+    assert match is not None
+    result = run(*shlex.split(match.group(1)), cwd=ROOT)
+    assert (result.stdout.decode(), result.stderr) == (match.group(2), b"")
+
+
+def test_the_python_example_gives_what_stands_below_it() -> None:
+    match = re.search(r"```python\n(.*?)\n\n(.*?)\n# (.*?)\n```", README, flags=re.DOTALL)
+    assert match is not None
+    scope: dict[str, object] = {}
+    exec(match.group(1), scope)
+    assert repr(eval(match.group(2), scope)) == match.group(3)
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    (command,) = re.findall(r"## Tests\n\n```sh\n(.*?)\n```", README)
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_table_of_reference_systems_is_that_of_the_summary() -> None:
+    summary = json.loads((ROOT / "results" / "summary.json").read_bytes())
+    assert _table("| system | accuracy | token F1 | ANLS |") == [
+        [row["system"].replace("_", " "), *(f"{row[metric]:.2%}" for metric in ("accuracy", "token_f1", "anls"))]
+        for row in summary["systems"]
+    ]
+
+
+def test_the_table_of_rule_codes_is_complete() -> None:
+    assert _table("| rule | accuracy | meaning |") == [
+        [f"`{code}`", f"{rule.accuracy:.0f}", rule.meaning] for code, rule in RULES.items()
+    ]
+
+
+def test_the_columns_of_a_row_are_named_in_order() -> None:
+    sentence = README[README.index("A row holds") : README.index("`--per-question-csv rows.csv`")]
+    names = [name for name in re.findall(r"`(\w+)`", sentence) if name != "missing"]
+    assert tuple(names) == ROW_COLUMNS
+
+
+@pytest.mark.parametrize("columns", [(0, 1), (3, 4)])
+def test_the_table_of_numerals_is_right(columns: tuple[int, int]) -> None:
+    rows = _table("| written | read as | | written | read as |")
+    assert len(rows) == 12
+    for row in rows:
+        written = re.findall(r"`(.*?)`", row[columns[0]])
+        stated = [None if part == "no number" else float(part) for part in row[columns[1]].split(", ")]
+        assert [extract_number(text) for text in written] == stated * (len(written) if len(stated) == 1 else 1)
+
+
+def test_exit_codes_are_those_of_the_help(run: Run) -> None:
+    text = run("-m", "xldocbench.evaluate", "--help").stdout.decode().partition("exit codes:")[2]
+    codes = [row[0] for row in _table("| code | meaning |")]
+    assert codes == re.findall(r"(?:^|\s{2,})(\d+) ", text)
+
+
+def test_local_links_lead_somewhere() -> None:
+    anchors = {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", README, re.M)
+    }
+    assert set(re.findall(r"\]\(#(.*?)\)", README)) <= anchors
