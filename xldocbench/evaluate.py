@@ -909,7 +909,9 @@ def _verdict(question: Question, predictions: Mapping[str, Any], statuses: Mappi
     if question.question_id not in predictions:
         return Verdict(question, None, "missing", _NO_ANSWER["missing"])
     text = text_of(predictions[question.question_id])
-    status = statuses.get(question.question_id, "success")
+    status = statuses.get(question.question_id)
+    if status is None:
+        status = "success"
     if not is_success(status):
         return Verdict(question, text, status, _NO_ANSWER["failed"])
     if text is None:
@@ -1273,9 +1275,11 @@ def _check_outputs(outputs: Sequence[str], inputs: Sequence[str]) -> None:
 def write_files(contents: Mapping[str, bytes]) -> None:
     """Write all files or none: each first beside its target, then renamed onto it.
 
-    Parent folders are created and a link is followed. Raises OSError; the previous files are whole then.
+    Parent folders are created and a link is followed. Raises OSError, naming the path as given; the
+    previous files are whole then.
     """
-    staged: list[tuple[str, str]] = []
+    staged: list[tuple[str, str, str]] = []
+    path = ""
     try:
         for path, content in contents.items():
             target = os.path.realpath(path)
@@ -1286,16 +1290,19 @@ def write_files(contents: Mapping[str, bytes]) -> None:
                 continue
             os.makedirs(os.path.dirname(target), exist_ok=True)
             temporary = os.path.join(os.path.dirname(target), f".xldocbench-{os.urandom(8).hex()}.tmp")
-            staged.append((temporary, target))
+            staged.append((temporary, target, path))
             with open(temporary, "xb") as file:
                 file.write(content)
             if os.path.exists(target):
                 os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         while staged:
-            os.replace(*staged[0])
+            temporary, target, path = staged[0]
+            os.replace(temporary, target)
             del staged[0]
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
     finally:
-        for temporary, _ in staged:
+        for temporary, _, _ in staged:
             if os.path.exists(temporary):
                 os.remove(temporary)
 
@@ -1331,10 +1338,8 @@ def _with_progress(verdicts: Iterable[Verdict], total: int) -> Iterator[Verdict]
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _examples(ids: Iterable[str]) -> str:
-    from itertools import islice
-
-    return ", ".join(repr(question_id) for question_id in islice(ids, 3))
+def _examples(ids: Sequence[str]) -> str:
+    return ", ".join(map(repr, ids[:3])) + (", …" if len(ids) > 3 else "")
 
 
 def _print(text: str, stream: TextIO | None) -> None:
@@ -1349,19 +1354,19 @@ def _tell(line: str) -> None:
 
 def _check_ids(questions: Sequence[Question], predictions: Mapping[str, Any]) -> None:
     """Warn of predictions that no question asks for; stop where none of them fits the gold."""
-    gold_ids = {question.question_id for question in questions}
+    gold_ids = dict.fromkeys(question.question_id for question in questions)
     unknown = [question_id for question_id in predictions if question_id not in gold_ids]
     if len(unknown) == len(predictions):
         standin = any(question.question_id.startswith(STANDIN_PREFIX) for question in questions)
         raise EvaluationError(
-            f"no prediction is for a question of the gold: the predictions have {_examples(unknown)}, …;"
-            f" the gold has {_examples(question.question_id for question in questions)}, …"
+            f"no prediction is for a question of the gold: the predictions have {_examples(unknown)};"
+            f" the gold has {_examples(list(gold_ids))}"
             + ("; the gold is the synthetic stand-in, pass the real data with --data-dir" if standin else "")
         )
     if unknown:
         _tell(
             f"WARNING: {len(unknown)} of {len(predictions)} predictions are for no question of the gold"
-            f" and are not scored ({_examples(unknown)}{', …' if len(unknown) > 3 else ''})"
+            f" and are not scored ({_examples(unknown)})"
         )
 
 
@@ -1424,7 +1429,8 @@ def run_command(
         _tell(f"ERROR: {error}")
     except OSError as error:
         _silence_stdout()
-        _tell(f"ERROR: {error.filename or 'output'}: {error.strerror or error}")
+        place = "stdout" if error.filename is None else error.filename or "''"
+        _tell(f"ERROR: {place}: {error.strerror or error}")
     return EXIT_ERROR
 
 
