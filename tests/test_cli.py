@@ -144,7 +144,8 @@ def test_data_dir_then_environment_then_checkout(run: Run, tmp_path: Path, for_t
     by_checkout = run(*evaluator, *for_the_small_data)
     assert by_checkout.returncode == 1
     assert by_checkout.stderr.decode().rstrip("\n") == (
-        "ERROR: no prediction is for a question of the gold: the predictions have 'c', 's'; the gold has"
+        f"ERROR: no prediction in {for_the_small_data[1]} is for a question of the gold: the predictions have 'c', 's';"
+        " the gold has"
         " 'standin_single_000001', 'standin_single_000002', 'standin_single_000003', …; the gold is the synthetic"
         " stand-in, pass the real data with --data-dir"
     )
@@ -194,7 +195,7 @@ def test_a_data_dir_without_gold_is_an_error_and_no_fallback(
     ("arguments", "message"),
     [
         (["--predictions", "absent.jsonl"], "absent.jsonl: No such file or directory"),
-        (["--predictions", "."], ".: Is a directory"),
+        (["--predictions", "."], ".: no .jsonl or .json file in this folder"),
         (["--predictions", PERFECT, "--gold-files", "absent.jsonl"], "absent.jsonl: No such file or directory"),
         (["--predictions", PERFECT, "--gold-files", GOLD, "--output", "."], ".: Is a directory"),
         (
@@ -261,7 +262,7 @@ def test_ids_that_all_miss_the_gold_are_an_error(write_jsonl: WriteJsonl, capsys
     assert main(["--gold-files", gold_path, "--predictions", predictions]) == 1
     assert capsys.readouterr() == (
         "",
-        "ERROR: no prediction is for a question of the gold: the predictions have 'a', 'b', 'c', …;"
+        f"ERROR: no prediction in {predictions} is for a question of the gold: the predictions have 'a', 'b', 'c', …;"
         " the gold has 'q1', 'q2', 'q3', …\n",
     )
 
@@ -348,7 +349,7 @@ def test_an_interrupt_while_reading_exits_130_without_a_word(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("xldocbench.evaluate.load_predictions", interrupted)
+    monkeypatch.setattr("xldocbench.evaluate.read_predictions", interrupted)
     assert main([*SAMPLE]) == 130
     assert capsys.readouterr() == ("", "")
 
@@ -403,7 +404,7 @@ def test_help_is_a_page_to_act_on(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert part in text
     options = text.partition("\nexample:")[0].split("\n  --")[1:]
-    assert len(options) == 9
+    assert len(options) == 10
     unexplained = [part.split()[0] for part in options if "default" not in part and "required" not in part]
     assert unexplained == ["version"]
 

@@ -17,11 +17,12 @@ import os
 import re
 import stat
 import sys
+from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 __version__ = "1.0.0"
 
@@ -31,19 +32,27 @@ __version__ = "1.0.0"
 
 _LEADING_PHRASES = ("the answer is", "answer:", "answer is")
 _DROPPED_CHARACTERS = re.compile(r"[^\w\s.\-%]+")
-_ARTICLES = re.compile(r"\b(?:an?|the)\b")
+_DROPPED_ASCII = bytes(code for code in range(128) if _DROPPED_CHARACTERS.match(chr(code)))
+# Two patterns that each begin with a literal: searched about four times as fast as r"\b(?:an?|the)\b".
+_ARTICLE_THE = re.compile(r"the(?<!\wthe)(?!\w)")
+_ARTICLE_A = re.compile(r"a(?<!\wa)n?(?!\w)")
 
 
 def _lowered(text: str) -> str:
     return text.strip().lower()
 
 
-def _normalise_lowered(lowered: str) -> str:
-    for phrase in _LEADING_PHRASES:
-        if lowered.startswith(phrase):
-            lowered = lowered[len(phrase) :].strip()
-    kept = _DROPPED_CHARACTERS.sub("", lowered)
-    return " ".join(_ARTICLES.sub(" ", kept).split())
+def _tokens(lowered: str) -> list[str]:
+    """Return the tokens of a stripped lower-cased text; joined by spaces they are its normalised form."""
+    if lowered.startswith(_LEADING_PHRASES):
+        for phrase in _LEADING_PHRASES:
+            if lowered.startswith(phrase):
+                lowered = lowered[len(phrase) :].strip()
+    if lowered.isascii():
+        kept = lowered.encode("ascii").translate(None, _DROPPED_ASCII).decode("ascii")
+    else:
+        kept = _DROPPED_CHARACTERS.sub("", lowered)
+    return _ARTICLE_A.sub(" ", _ARTICLE_THE.sub(" ", kept)).split()
 
 
 def normalize_answer(text: str) -> str:
@@ -53,7 +62,7 @@ def normalize_answer(text: str) -> str:
     delete all but word characters (Unicode), white space, ``.``, ``-`` and ``%``; replace the whole
     words a, an, the by a space; collapse white space. Rule 2 (published).
     """
-    return _normalise_lowered(_lowered(text))
+    return " ".join(_tokens(_lowered(text)))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -279,62 +288,152 @@ def _common_prefix_length(a: str, b: str) -> int:
     return low
 
 
+def _without_common_ends(a: str, b: str) -> tuple[str, str]:
+    """Drop the common prefix and suffix; return the longer remainder first."""
+    if a[:1] == b[:1]:
+        prefix = _common_prefix_length(a, b)
+        a, b = a[prefix:], b[prefix:]
+    if a[-1:] == b[-1:]:
+        suffix = _common_prefix_length(a[::-1], b[::-1])
+        a, b = a[: len(a) - suffix], b[: len(b) - suffix]
+    return (a, b) if len(a) >= len(b) else (b, a)
+
+
+_ZEROS = b"0" * 256
+_BITS = tuple(1 << index for index in range(100))
+
+
+def _positions(pattern: str, alphabet: Iterable[str]) -> dict[str, int]:
+    """Return for each character of ``alphabet`` the integer whose bit i says that it stands at ``pattern[i]``."""
+    positions = dict.fromkeys(alphabet, 0)
+    bits: Iterable[int] = _BITS
+    if len(pattern) > len(_BITS):
+        try:
+            digits = pattern[::-1].encode("latin-1")
+        except UnicodeEncodeError:
+            bits = (1 << index for index in range(len(pattern)))
+        else:
+            # Setting bits one by one copies a long integer each time; here it is read in one go.
+            for character in positions:
+                code = ord(character)
+                if code < 256:
+                    table = _ZEROS[:code] + b"1" + _ZEROS[code + 1 :]
+                    positions[character] = int(digits.translate(table), 2)
+            return positions
+    for character, bit in zip(pattern, bits, strict=False):
+        if character in positions:
+            positions[character] |= bit
+    return positions
+
+
+def _bit_parallel_distance(positions: dict[str, int], pattern_length: int, text: str) -> int:
+    """Return the Levenshtein distance of a pattern, given by its positions, and a text, in ``len(text)`` steps.
+
+    Myers 1999, in Hyyrö's form of 2003, on integers as long as the pattern: Python pays for each step,
+    hardly for each bit, so that the longer text is the pattern.
+    """
+    inside = (1 << pattern_length) - 1
+    # Bit i of `rises` (`falls`): the distance grows (shrinks) by 1 from row i to row i + 1 of the column.
+    # Complements are taken within the pattern: Python computes with negative integers half as fast. What the
+    # carry leaves above the pattern never flows down, and the one mask keeps it from growing.
+    rises, falls = inside, 0
+    for matches in map(positions.__getitem__, text):
+        equal = (((matches & rises) + rises) ^ rises) | matches | falls
+        shifted = ((falls | (inside ^ (equal | rises))) << 1) | 1
+        rises = (((equal & rises) << 1) | (inside ^ (shifted | equal))) & inside
+        falls = shifted & equal
+    return len(text) + rises.bit_count() - (falls & inside).bit_count()
+
+
+def _common_subsequence_length(positions: dict[str, int], pattern_length: int, text: str) -> int:
+    """Return the length of the longest common subsequence, in steps a quarter as long as those of the distance.
+
+    Crochemore and others 2001, in Hyyrö's form of 2004.
+    """
+    inside = (1 << pattern_length) - 1
+    unmatched = inside
+    for positions_of_character in map(positions.__getitem__, text):
+        matched = unmatched & positions_of_character
+        unmatched = (unmatched + matched) | (unmatched - matched)
+    return pattern_length - (unmatched & inside).bit_count()
+
+
 def levenshtein_distance(a: str, b: str) -> int:
     """Return the number of insertions, deletions and substitutions that turn ``a`` into ``b``.
 
-    Counted in code points, each edit costing 1. Bit-parallel (Myers 1999, in Hyyrö's form of 2003) on
-    Python's integers of any length: one step for each character of the shorter text.
+    Counted in code points, each edit costing 1.
     """
     if a == b:
         return 0
-    prefix = _common_prefix_length(a, b)
-    a, b = a[prefix:], b[prefix:]
-    suffix = _common_prefix_length(a[::-1], b[::-1])
-    if suffix:
-        a, b = a[:-suffix], b[:-suffix]
-    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    longer, shorter = _without_common_ends(a, b)
     if not shorter:
         return len(longer)
-    positions: dict[str, int] = dict.fromkeys(shorter, 0)
-    bit = 1
-    for character in longer:
-        if character in positions:
-            positions[character] |= bit
-        bit <<= 1
-    # Bit i of `rises` (`falls`): the distance grows (shrinks) by 1 from row i to row i + 1 of the column.
-    # The integers are left unmasked: bits above the pattern never flow down into it.
-    rises, falls = -1, 0
-    for character in shorter:
-        matches = positions[character]
-        equal = (((matches & rises) + rises) ^ rises) | matches | falls
-        right_rises = falls | ~(equal | rises)
-        shifted = (right_rises << 1) | 1
-        falls = shifted & equal
-        rises = ((equal & rises) << 1) | ~(shifted | equal)
-    inside = bit - 1
-    return len(shorter) + (rises & inside).bit_count() - (falls & inside).bit_count()
+    return _bit_parallel_distance(_positions(longer, shorter), len(longer), shorter)
 
 
-def _similarity(a: str, b: str) -> float:
-    longest = max(len(a), len(b))
-    return 1.0 - levenshtein_distance(a, b) / longest if longest else 1.0
+def _common_characters(a: str, b: str) -> int:
+    common = 0
+    for character in set(b):
+        if in_a := a.count(character):
+            in_b = b.count(character)
+            common += in_a if in_a < in_b else in_b
+    return common
+
+
+# Measured: from this length on the bound costs less than the distances that it saves.
+_LONG_TEXT = 64
+
+
+def _looks_unrelated(longer: str, shorter: str, limit: int) -> bool:
+    """Guess, at little cost, whether a bound is likely to settle that the distance exceeds ``limit``."""
+    return len(longer) > 1.75 * limit and 4 * sum(map(eq, longer, shorter)) < len(shorter)
+
+
+def _distance_up_to(a: str, b: str, limit: int) -> int:
+    """Return the Levenshtein distance if it is at most ``limit``, else some number above it."""
+    if a == b:
+        return 0
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    # One text inside the other: the rest is inserted, and no fewer edits make up the difference in length.
+    if shorter in longer:
+        return len(longer) - len(shorter)
+    longer, shorter = _without_common_ends(longer, shorter)
+    if not shorter:
+        return len(longer)
+    # Whatever has no partner in the shorter text costs an edit. For partners in any order counting is cheap
+    # in a long text; partners in the same order tell more.
+    if len(shorter) > _LONG_TEXT and len(longer) - _common_characters(longer, shorter) > limit:
+        return limit + 1
+    positions = _positions(longer, shorter)
+    if _looks_unrelated(longer, shorter, limit):
+        partners = _common_subsequence_length(positions, len(longer), shorter)
+        if len(longer) - partners > limit:
+            return limit + 1
+    return _bit_parallel_distance(positions, len(longer), shorter)
 
 
 def normalized_levenshtein_similarity(prediction: str, gold: str) -> float:
     """Return 1 − distance / length of the longer text, both stripped and lower-cased; in 0..1.
 
-    Two empty texts are 1 apart from nothing: their similarity is 1; with one empty it is 0. Rule 2.
+    Two empty texts have similarity 1; with one empty it is 0. Rule 2.
     """
-    return _similarity(_lowered(prediction), _lowered(gold))
+    return _similarity_from(_lowered(prediction), _lowered(gold), 0.0)
 
 
-def _reaches(a: str, b: str, threshold: float) -> bool:
-    """Say whether the similarity of two lower-cased texts is at least ``threshold``."""
-    shortest, longest = sorted((len(a), len(b)))
-    # The difference in length is a lower bound of the distance, and mostly settles the question.
-    if longest and 1.0 - (longest - shortest) / longest < threshold:
-        return False
-    return _similarity(a, b) >= threshold
+def _similarity_from(a: str, b: str, threshold: float) -> float:
+    """Return the similarity of two lower-cased texts; 0.0 where it is below ``threshold``."""
+    longest = max(len(a), len(b))
+    if not longest:
+        return 1.0
+    # One edit more than the threshold allows, so that rounding here decides nothing.
+    limit = int((1.0 - threshold) * longest) + 1
+    distance = _distance_up_to(a, b, limit)
+    if distance > limit:
+        return 0.0
+    similarity = 1.0 - distance / longest
+    return similarity if similarity >= threshold else 0.0
 
 
 # --------------------------------------------------------------------------------------------------
@@ -421,35 +520,53 @@ RULES = {
 """Every rule code that a verdict can carry. The codes are stable."""
 
 
-class _Gold:
+class _Text:
+    """A text with the forms in which it is compared, each made once."""
+
+    __slots__ = ("lowered", "normalised", "text", "tokens")
+
+    def __init__(self, text: str, lowered: str) -> None:
+        self.text = text
+        self.lowered = lowered
+        self.tokens = _tokens(lowered)
+        self.normalised = " ".join(self.tokens)
+
+
+class _Gold(_Text):
     """A gold answer with all that its judging needs, worked out once for any number of predictions."""
 
-    __slots__ = ("kind", "lowered", "normalised", "number", "option", "text", "tokens", "verdict")
+    __slots__ = ("kind", "number", "option", "score_of_itself", "token_set", "verdict")
 
     def __init__(self, text: str, kind: str) -> None:
-        self.text = text
+        super().__init__(text, _lowered(text))
         self.kind = kind
-        self.lowered = _lowered(text)
-        self.normalised = _normalise_lowered(self.lowered)
-        self.tokens = frozenset(self.normalised.split())
+        # Most right answers are the gold itself. Only of text is its score known without a look at the rules.
+        self.score_of_itself = Score(1.0, 1.0, 1.0, "contained") if kind == "text" and self.tokens else None
+        self.token_set = frozenset(self.tokens)
         self.number = extract_number(text) if kind == "number" else None
         self.option = _option_of(text) if kind == "choice" else None
         self.verdict = _verdict_of(text, self.normalised) if kind == "boolean" else None
 
 
-_prepare_gold = functools.lru_cache(maxsize=8192)(_Gold)
+@functools.lru_cache(maxsize=8192)
+def _prepare_gold(text: str, answer_format: str, verification_rule: str) -> _Gold:
+    return _Gold(text, answer_kind(answer_format, verification_rule))
 
 
-def _text_rule(prediction: str, normalised: str, gold: _Gold) -> str:
-    if gold.normalised and gold.normalised in normalised:
+def _text_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
+    if gold.normalised and gold.normalised in prediction.normalised:
         return "contained"
-    return "similarity" if _reaches(normalised, gold.normalised, SIMILARITY_THRESHOLD) else "dissimilar"
+    if prediction.normalised == prediction.lowered and gold.normalised == gold.lowered:
+        similarity = raw_similarity
+    else:
+        similarity = _similarity_from(prediction.normalised, gold.normalised, SIMILARITY_THRESHOLD)
+    return "similarity" if similarity >= SIMILARITY_THRESHOLD else "dissimilar"
 
 
-def _number_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+def _number_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
     if gold.number is None:
-        return _text_rule(prediction, normalised, gold)
-    number = extract_number(prediction)
+        return _text_rule(prediction, gold, raw_similarity)
+    number = extract_number(prediction.text)
     if number is None:
         return "no-number"
     if gold.number == 0.0:
@@ -459,29 +576,31 @@ def _number_rule(prediction: str, normalised: str, gold: _Gold) -> str:
     return "within-tolerance" if within else "outside-tolerance"
 
 
-def _boolean_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+def _boolean_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
     if gold.verdict is None:
-        return _text_rule(prediction, normalised, gold)
-    verdict = _verdict_of(prediction, normalised)
+        return _text_rule(prediction, gold, raw_similarity)
+    verdict = _verdict_of(prediction.text, prediction.normalised)
     if verdict is None:
         return "no-verdict"
     return "same-verdict" if verdict is gold.verdict else "other-verdict"
 
 
-def _choice_rule(prediction: str, normalised: str, gold: _Gold) -> str:
+def _choice_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
     if gold.option is None:
-        return _text_rule(prediction, normalised, gold)
-    option = _option_of(prediction)
+        return _text_rule(prediction, gold, raw_similarity)
+    option = _option_of(prediction.text)
     if option is None:
         return "no-option"
     return "same-option" if option == gold.option else "other-option"
 
 
-def _unanswerable_rule(prediction: str, normalised: str, gold: _Gold) -> str:
-    return "refusal-phrase" if _refuses(normalised) else "no-refusal-phrase"
+def _unanswerable_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
+    return "refusal-phrase" if _refuses(prediction.normalised) else "no-refusal-phrase"
 
 
-_RULE_OF_KIND: dict[str, Callable[[str, str, _Gold], str]] = {
+# Each takes the prediction, the gold, and the similarity of the raw texts (0.0 where below ANLS_THRESHOLD),
+# which need not be computed again where normalising changed neither text.
+_RULE_OF_KIND: dict[str, Callable[[_Text, _Gold, float], str]] = {
     "text": _text_rule,
     "number": _number_rule,
     "boolean": _boolean_rule,
@@ -497,8 +616,9 @@ def accuracy_score(prediction: str, gold: str, answer_type: str) -> float:
     ("choice_exact_match", "percentage_exact", …). That a blank prediction scores 0 whatever the gold
     is a rule of the evaluation, not of this function: see :func:`score`.
     """
-    prepared = _prepare_gold(gold, answer_kind(answer_type, answer_type))
-    rule = _RULE_OF_KIND[prepared.kind](prediction, normalize_answer(prediction), prepared)
+    prepared = _prepare_gold(gold, answer_type, answer_type)
+    text = _Text(prediction, _lowered(prediction))
+    rule = _RULE_OF_KIND[prepared.kind](text, prepared, _anls(text, prepared))
     return RULES[rule].accuracy
 
 
@@ -507,13 +627,14 @@ def accuracy_score(prediction: str, gold: str, answer_type: str) -> float:
 # --------------------------------------------------------------------------------------------------
 
 
-def _token_f1(prediction_tokens: set[str], gold_tokens: frozenset[str]) -> float:
+def _token_f1(prediction_tokens: Iterable[str], gold_tokens: frozenset[str]) -> float:
+    predicted = set(prediction_tokens)
     if not gold_tokens:
-        return 0.0 if prediction_tokens else 1.0
-    common = len(gold_tokens & prediction_tokens)
+        return 0.0 if predicted else 1.0
+    common = len(gold_tokens & predicted)
     if not common:
         return 0.0
-    precision = common / len(prediction_tokens)
+    precision = common / len(predicted)
     recall = common / len(gold_tokens)
     return 2 * precision * recall / (precision + recall)
 
@@ -524,11 +645,11 @@ def token_f1_score(prediction: str, gold: str) -> float:
     Sets, not SQuAD's multisets: "one two two" against "one two" is 1. Two texts without tokens
     score 1, no common token 0. Rule 6 (published).
     """
-    return _token_f1(set(normalize_answer(prediction).split()), frozenset(normalize_answer(gold).split()))
+    return _token_f1(_tokens(_lowered(prediction)), frozenset(_tokens(_lowered(gold))))
 
 
-def _anls(prediction: str, gold: str, threshold: float) -> float:
-    return _similarity(prediction, gold) if _reaches(prediction, gold, threshold) else 0.0
+def _anls(prediction: _Text, gold: _Text) -> float:
+    return _similarity_from(prediction.lowered, gold.lowered, ANLS_THRESHOLD)
 
 
 def anls_score(prediction: str, gold: str, threshold: float = ANLS_THRESHOLD) -> float:
@@ -536,7 +657,7 @@ def anls_score(prediction: str, gold: str, threshold: float = ANLS_THRESHOLD) ->
 
     The threshold itself counts. The texts are not normalised. Rule 6 (published).
     """
-    return _anls(_lowered(prediction), _lowered(gold), threshold)
+    return _similarity_from(_lowered(prediction), _lowered(gold), threshold)
 
 
 class Score(NamedTuple):
@@ -551,18 +672,16 @@ class Score(NamedTuple):
 _NO_ANSWER = {rule: Score(0.0, 0.0, 0.0, rule) for rule in ("missing", "failed", "empty")}
 
 
-def _judge(prediction: str, gold: _Gold) -> Score:
-    lowered = _lowered(prediction)
+def _judge(text: str, gold: _Gold) -> Score:
+    lowered = _lowered(text)
     if not lowered:
         return _NO_ANSWER["empty"]
-    normalised = _normalise_lowered(lowered)
-    rule = _RULE_OF_KIND[gold.kind](prediction, normalised, gold)
-    return Score(
-        RULES[rule].accuracy,
-        _token_f1(set(normalised.split()), gold.tokens),
-        _anls(lowered, gold.lowered, ANLS_THRESHOLD),
-        rule,
-    )
+    if gold.score_of_itself is not None and lowered == gold.lowered:
+        return gold.score_of_itself
+    prediction = _Text(text, lowered)
+    anls = _anls(prediction, gold)
+    rule = _RULE_OF_KIND[gold.kind](prediction, gold, anls)
+    return Score(RULES[rule].accuracy, _token_f1(prediction.tokens, gold.token_set), anls, rule)
 
 
 def score(prediction: object, gold: object, answer_format: str = "Str", verification_rule: str = "") -> Score:
@@ -578,7 +697,7 @@ def score(prediction: object, gold: object, answer_format: str = "Str", verifica
     text = text_of(prediction)
     if text is None:
         return _NO_ANSWER["empty"]
-    return _judge(text, _prepare_gold(text_of(gold) or "", answer_kind(answer_format, verification_rule)))
+    return _judge(text, _prepare_gold(text_of(gold) or "", answer_format, verification_rule))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -616,17 +735,6 @@ def _read_bytes_as_text(raw: bytes, where: str) -> str:
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def _read_lines(path: str) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line that is not blank. Only a line feed ends a line."""
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            if number == 1:
-                raw = raw.removeprefix(_BYTE_ORDER_MARK)
-            line = raw.strip()
-            if line:
-                yield number, _read_bytes_as_text(line, f"{path}, line {number}")
-
-
 def _integer_or_literal(literal: str) -> int | str:
     try:
         return int(literal)
@@ -649,16 +757,19 @@ def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
+_decode = json.JSONDecoder(object_pairs_hook=_object_of_pairs).decode
+# Python refuses to read integers of thousands of digits; their text is all that is needed.
+_decode_any_integer = json.JSONDecoder(object_pairs_hook=_object_of_pairs, parse_int=_integer_or_literal).decode
+
+
 def _parse_json(text: str, where: str, advice: str) -> Any:
-    hooks: dict[str, Any] = {"object_pairs_hook": _object_of_pairs}
     try:
         try:
-            return json.loads(text, **hooks)
+            return _decode(text)
         except json.JSONDecodeError:
             raise
         except ValueError:
-            # Python refuses to read integers of thousands of digits; their text is all that is needed.
-            return json.loads(text, parse_int=_integer_or_literal, **hooks)
+            return _decode_any_integer(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}" if "\n" in text else f"column {error.colno}"
         raise EvaluationError(f"{where}: not valid JSON ({error.msg}, {place}); {advice}") from None
@@ -666,21 +777,34 @@ def _parse_json(text: str, where: str, advice: str) -> Any:
         raise EvaluationError(f"{where}: JSON nested too deeply to be read; {advice}") from None
 
 
-def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSONL file, each with its place ("FILE, line N"), reading line by line.
+def records_of_lines(name: str, lines: Iterable[bytes], first: int = 1) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects that stand on ``lines``, each with its place ("NAME, line N", counted from ``first``).
 
-    Blank lines are skipped. Raises EvaluationError, naming file and line, for a line that is no JSON
-    object in UTF-8 or that holds a key twice; OSError for a file that cannot be read.
+    Blank lines are skipped. Raises EvaluationError as :func:`read_jsonl` does.
     """
     advice = "write one JSON object on each line"
-    for number, line in _read_lines(os.fspath(path)):
-        where = f"{os.fspath(path)}, line {number}"
-        record = _parse_json(line, where, advice)
+    for number, raw in enumerate(lines, start=first):
+        line = raw.removeprefix(_BYTE_ORDER_MARK).strip() if number == 1 else raw.strip()
+        if not line:
+            continue
+        where = f"{name}, line {number}"
+        record = _parse_json(_read_bytes_as_text(line, where), where, advice)
         if not isinstance(record, dict):
             raise EvaluationError(f"{where}: not a JSON object; {advice}")
         if isinstance(record, _RepeatedKeys):
             raise EvaluationError(f"{where}: the key {record.repeated!r} stands twice in the object; keep one")
         yield where, record
+
+
+def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a JSONL file, each with its place ("FILE, line N"), reading line by line.
+
+    Only a line feed ends a line; blank lines are skipped. Raises EvaluationError, naming file and line,
+    for a line that is no JSON object in UTF-8 or that holds a key twice; OSError for a file that cannot
+    be read.
+    """
+    with open(path, "rb") as file:
+        yield from records_of_lines(os.fspath(path), file)
 
 
 def _record_id(record: Mapping[str, Any], where: str) -> str:
@@ -728,29 +852,32 @@ def load_gold_records(paths: str | os.PathLike[str] | Iterable[str | os.PathLike
     return records
 
 
-class _Prediction(NamedTuple):
-    """One prediction as a file gives it. ``has_field`` is false where the record held no text field."""
+class Prediction(NamedTuple):
+    """One prediction as a file gives it: its text (None for null), status and place in the file.
+
+    ``has_text_field`` is false where the record held no field for the text.
+    """
 
     question_id: str
     text: str | None
-    status: str
-    has_field: bool
-    where: str
+    status: str = "success"
+    has_text_field: bool = True
+    where: str = ""
 
 
-def _prediction_of(question_id: str, value: Any, field: str, where: str) -> _Prediction:
+def _prediction_of(question_id: str, value: Any, field: str, where: str) -> Prediction:
     """Turn a record, or a bare value of a mapping, into a prediction."""
     if not isinstance(value, dict):
-        return _Prediction(question_id, text_of(value), "success", True, where)
+        return Prediction(question_id, text_of(value), where=where)
     status = value.get("status")
     status_text = "success" if status is None else str(status)
-    name = next((name for name in ((field,) if field else PREDICTION_FIELDS) if name in value), None)
-    if name is None:
-        return _Prediction(question_id, None, status_text, False, where)
-    content = value[name]
-    if name == "answer" and isinstance(content, dict):
-        content = content.get("value")
-    return _Prediction(question_id, text_of(content), status_text, True, where)
+    for name in (field,) if field else PREDICTION_FIELDS:
+        if name in value:
+            content = value[name]
+            if name == "answer" and isinstance(content, dict):
+                content = content.get("value")
+            return Prediction(question_id, text_of(content), status_text, True, where)
+    return Prediction(question_id, None, status_text, False, where)
 
 
 def _line_of_key(text: str, key: str, occurrence: int) -> int:
@@ -759,15 +886,15 @@ def _line_of_key(text: str, key: str, occurrence: int) -> int:
     return text.count("\n", 0, matches[min(occurrence, len(matches) - 1)].start()) + 1 if matches else 1
 
 
-def _predictions_of_json(path: str, field: str) -> Iterator[_Prediction]:
-    with open(path, "rb") as file:
-        text = _read_bytes_as_text(file.read().removeprefix(_BYTE_ORDER_MARK), path)
+def _predictions_of_json(name: str, field: str) -> Iterator[Prediction]:
+    with open(name, "rb") as file:
+        text = _read_bytes_as_text(file.read().removeprefix(_BYTE_ORDER_MARK), name)
     if not text.strip():
         return
-    data = _parse_json(text, path, "name a file of one object a line `.jsonl`")
+    data = _parse_json(text, name, "name a file of one object a line `.jsonl`")
     if isinstance(data, list):
         for position, record in enumerate(data, start=1):
-            where = f"{path}, item {position}"
+            where = f"{name}, item {position}"
             if not isinstance(record, dict):
                 raise EvaluationError(f"{where}: not a JSON object; each item of the list must be one")
             yield _prediction_of(_record_id(record, where), record, field, where)
@@ -775,19 +902,85 @@ def _predictions_of_json(path: str, field: str) -> Iterator[_Prediction]:
     if isinstance(data, dict) and isinstance(data.get("items"), dict):
         data = data["items"]
     if not isinstance(data, dict):
-        raise EvaluationError(f"{path}: neither a list of objects nor a mapping from id to prediction")
+        raise EvaluationError(f"{name}: neither a list of objects nor a mapping from id to prediction")
     if isinstance(data, _RepeatedKeys):
         lines = [_line_of_key(text, data.repeated, occurrence) for occurrence in (0, 1)]
         raise EvaluationError(
-            f"{path}, line {lines[1]}: the question id {data.repeated!r} stands in line {lines[0]} already; keep one"
+            f"{name}, line {lines[1]}: the question id {data.repeated!r} stands in line {lines[0]} already; keep one"
         )
     for question_id, value in data.items():
-        yield _prediction_of(question_id, value, field, f"{path}, id {question_id!r}")
+        yield _prediction_of(question_id, value, field, f"{name}, id {question_id!r}")
 
 
-def _predictions_of_jsonl(path: str, field: str) -> Iterator[_Prediction]:
-    for where, record in read_jsonl(path):
+def predictions_of_lines(name: str, lines: Iterable[bytes], field: str, first: int = 1) -> Iterator[Prediction]:
+    """Yield the predictions that stand on ``lines`` of a JSONL file, numbered from ``first``."""
+    for where, record in records_of_lines(name, lines, first):
         yield _prediction_of(_record_id(record, where), record, field, where)
+
+
+def is_json_container(name: str) -> bool:
+    """Say whether a file is read whole, as one JSON value, and not line by line."""
+    return name.lower().endswith(".json")
+
+
+def read_predictions(path: str | os.PathLike[str], prediction_field: str = "") -> Iterator[Prediction]:
+    """Yield the predictions of a file in order; of JSONL, each as soon as its line is read.
+
+    What only the whole file shows (an id given twice, no text field anywhere) is left to :class:`FileCheck`.
+    """
+    name = os.fspath(path)
+    if is_json_container(name):
+        yield from _predictions_of_json(name, prediction_field)
+    else:
+        with open(name, "rb") as file:
+            yield from predictions_of_lines(name, file, prediction_field)
+
+
+# So many ids that no question of the gold asks for are remembered: memory must not grow with the file.
+_REMEMBERED_IDS = 100_000
+
+
+class FileCheck:
+    """Notices in a predictions file what only the whole of it shows, and raises EvaluationError for it.
+
+    Those are an id given twice (of ids that are not ``known``, among the first 100,000 ids of the file), a
+    file without a prediction, and a file in which no record has a field for the text.
+    """
+
+    def __init__(self, name: str, prediction_field: str = "", known: Container[str] | None = None) -> None:
+        self._name = name
+        self._wanted = prediction_field or ", ".join(PREDICTION_FIELDS)
+        self._known = known
+        self._places: dict[str, str] = {}
+        self._any_text_field = False
+        self._without_text_field: str | None = None
+
+    def see(self, prediction: Prediction) -> None:
+        """Take note of the next prediction."""
+        question_id = prediction.question_id
+        first = self._places.get(question_id)
+        if first is not None:
+            raise EvaluationError(
+                f"{prediction.where}: the question id {question_id!r} stands in {first} already; keep one"
+            )
+        if self._known is None or len(self._places) < _REMEMBERED_IDS or question_id in self._known:
+            self._places[question_id] = prediction.where
+        if prediction.has_text_field:
+            self._any_text_field = True
+        elif self._without_text_field is None and is_success(prediction.status):
+            self._without_text_field = prediction.where
+
+    def finish(self) -> None:
+        """Say that the file has ended."""
+        if not self._places:
+            raise EvaluationError(
+                f"no prediction in {self._name}; write one JSON object a line: question_id and prediction"
+            )
+        if self._without_text_field is not None and not self._any_text_field:
+            raise EvaluationError(
+                f"{self._without_text_field}: no record of the file has the prediction in {self._wanted};"
+                " name the field that holds it with --prediction-field"
+            )
 
 
 def load_predictions(
@@ -801,34 +994,14 @@ def load_predictions(
     file and line, for what is no such record, an id that is missing or given twice, a file in which
     no record has the field, and a file without predictions; OSError for a file that cannot be read. Rule 1.2.
     """
-    name = os.fspath(path)
-    read = _predictions_of_json if name.lower().endswith(".json") else _predictions_of_jsonl
+    check = FileCheck(os.fspath(path), prediction_field)
     predictions: dict[str, str | None] = {}
     statuses: dict[str, str] = {}
-    places: dict[str, str] = {}
-    without_field: _Prediction | None = None
-    any_field = False
-    for prediction in read(name, prediction_field):
-        question_id = prediction.question_id
-        if question_id in places:
-            raise EvaluationError(
-                f"{prediction.where}: the question id {question_id!r} stands in {places[question_id]} already; keep one"
-            )
-        places[question_id] = prediction.where
-        predictions[question_id] = prediction.text
-        statuses[question_id] = prediction.status
-        if prediction.has_field:
-            any_field = True
-        elif without_field is None and is_success(prediction.status):
-            without_field = prediction
-    if not predictions:
-        raise EvaluationError(f"no prediction in {name}; write one JSON object a line: question_id and prediction")
-    if without_field and not any_field:
-        wanted = prediction_field or ", ".join(PREDICTION_FIELDS)
-        raise EvaluationError(
-            f"{without_field.where}: no record of the file has the prediction in {wanted};"
-            " name the field that holds it with --prediction-field"
-        )
+    for prediction in read_predictions(path, prediction_field):
+        check.see(prediction)
+        predictions[prediction.question_id] = prediction.text
+        statuses[prediction.question_id] = prediction.status
+    check.finish()
     return predictions, statuses
 
 
@@ -842,11 +1015,15 @@ def is_success(status: str) -> bool:
 # --------------------------------------------------------------------------------------------------
 
 UNKNOWN = "unknown"
-STANDIN_PREFIX = "standin_"
+
+
+def is_standin(question_id: str) -> bool:
+    """Say whether an id is one of the synthetic stand-in's."""
+    return question_id.startswith("standin_")
 
 
 def _label_text(value: object) -> str:
-    return (text_of(value) or "").strip()
+    return value.strip() if isinstance(value, str) else (text_of(value) or "").strip()
 
 
 def _label(value: object) -> str:
@@ -867,7 +1044,8 @@ class Question(NamedTuple):
     evidence_sources: tuple[str, ...]
 
 
-def _question_of(record: Mapping[str, Any]) -> Question:
+def question_of(record: Mapping[str, Any]) -> Question:
+    """Make a gold record, as :func:`load_gold_records` returns it, ready for judging."""
     answer = record.get("answer")
     if isinstance(answer, dict):
         answer_format = _label_text(answer.get("format"))
@@ -896,6 +1074,13 @@ def _question_of(record: Mapping[str, Any]) -> Question:
     )
 
 
+class Judged(NamedTuple):
+    """A prediction and its score; None where no question of the gold asks for it."""
+
+    prediction: Prediction
+    score: Score | None
+
+
 class Verdict(NamedTuple):
     """The judgement of one question: what was predicted, with which status, and its score."""
 
@@ -905,24 +1090,60 @@ class Verdict(NamedTuple):
     score: Score
 
 
-def _verdict(question: Question, predictions: Mapping[str, Any], statuses: Mapping[str, str]) -> Verdict:
-    if question.question_id not in predictions:
-        return Verdict(question, None, "missing", _NO_ANSWER["missing"])
-    text = text_of(predictions[question.question_id])
-    status = statuses.get(question.question_id)
-    if status is None:
-        status = "success"
-    if not is_success(status):
-        return Verdict(question, text, status, _NO_ANSWER["failed"])
-    if text is None:
-        return Verdict(question, text, status, _NO_ANSWER["empty"])
-    return Verdict(question, text, status, _judge(text, question.gold))
+def judge_predictions(questions: Mapping[str, Question], predictions: Iterable[Prediction]) -> Iterator[Judged]:
+    """Yield each prediction with its score, in order. ``questions``: id → question."""
+    for prediction in predictions:
+        question = questions.get(prediction.question_id)
+        if question is None:
+            yield Judged(prediction, None)
+        elif not is_success(prediction.status):
+            yield Judged(prediction, _NO_ANSWER["failed"])
+        elif prediction.text is None:
+            yield Judged(prediction, _NO_ANSWER["empty"])
+        else:
+            yield Judged(prediction, _judge(prediction.text, question.gold))
+
+
+class Scored(NamedTuple):
+    """All that a report is made of: a verdict for each question in gold order, and what was left over."""
+
+    verdicts: list[Verdict]
+    prediction_count: int
+    extra_ids: list[str]
+    extra_count: int
+
+
+_NAMED_IDS = 4
+
+
+def collect(questions: Mapping[str, Question], judged: Iterable[Judged]) -> Scored:
+    """Bring judged predictions into gold order; a question without one is missing.
+
+    Of the ids that no question asks for, the first few are kept.
+    """
+    verdicts = {
+        question_id: Verdict(question, None, "missing", _NO_ANSWER["missing"])
+        for question_id, question in questions.items()
+    }
+    count, extra_count = 0, 0
+    extra_ids: list[str] = []
+    for prediction, score in judged:
+        count += 1
+        if score is None:
+            extra_count += 1
+            if len(extra_ids) < _NAMED_IDS:
+                extra_ids.append(prediction.question_id)
+        else:
+            question_id = prediction.question_id
+            verdicts[question_id] = Verdict(questions[question_id], prediction.text, prediction.status, score)
+    return Scored(list(verdicts.values()), count, extra_ids, extra_count)
 
 
 # Every double in 0..1 is a whole multiple of 2^-1074, so that sums of this many parts are exact.
 _EXACT_BITS = 1074
 
 
+@functools.lru_cache(maxsize=4096)
 def _exact(value: float) -> int:
     numerator, denominator = value.as_integer_ratio()
     return numerator << (_EXACT_BITS + 1 - denominator.bit_length())
@@ -931,27 +1152,36 @@ def _exact(value: float) -> int:
 class Totals:
     """Sums of scores that add up exactly, so that grouping and order never change a mean by a bit."""
 
-    __slots__ = ("_sums", "count")
+    __slots__ = ("_accuracy", "_anls", "_token_f1", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        self._sums = [0, 0, 0]
+        self._accuracy = self._token_f1 = self._anls = 0
 
     def add(self, score: Score) -> None:
         """Count one score."""
+        self.add_exact(_exact(score.accuracy), _exact(score.token_f1), _exact(score.anls))
+
+    def add_exact(self, accuracy: int, token_f1: int, anls: int) -> None:
+        """Count one score whose metrics are given in whole parts of 2^-1074."""
         self.count += 1
-        for index, value in enumerate((score.accuracy, score.token_f1, score.anls)):
-            if value:
-                self._sums[index] += _exact(value)
+        self._accuracy += accuracy
+        self._token_f1 += token_f1
+        self._anls += anls
 
     def __add__(self, other: Totals) -> Totals:
         result = Totals()
         result.count = self.count + other.count
-        result._sums = [a + b for a, b in zip(self._sums, other._sums, strict=True)]
+        result._accuracy = self._accuracy + other._accuracy
+        result._token_f1 = self._token_f1 + other._token_f1
+        result._anls = self._anls + other._anls
         return result
 
+    def _state(self) -> tuple[int, int, int, int]:
+        return self.count, self._accuracy, self._token_f1, self._anls
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Totals) and (self.count, self._sums) == (other.count, other._sums)
+        return isinstance(other, Totals) and self._state() == other._state()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -959,8 +1189,8 @@ class Totals:
         """Return the mean accuracy, token F1 and ANLS, each rounded once, to the nearest double; 0.0 of nothing."""
         if not self.count:
             return 0.0, 0.0, 0.0
-        accuracy, token_f1, anls = (total / (self.count << _EXACT_BITS) for total in self._sums)
-        return accuracy, token_f1, anls
+        whole = self.count << _EXACT_BITS
+        return self._accuracy / whole, self._token_f1 / whole, self._anls / whole
 
     def as_report(self) -> dict[str, Any]:
         """Return the four keys of a report: the count and the three means, rounded to 6 decimals."""
@@ -987,16 +1217,18 @@ def evaluate(
     ``ignore_missing`` leaves out those absent from ``predictions``, and only those. All means are
     fractions in 0..1, rounded to 6 decimals once, at the end. Rules 1.3 and 7.
     """
-    questions = [_question_of(record) for record in gold_records]
-    return build_report(judge_questions(questions, predictions, statuses), questions, predictions, ignore_missing)
+    questions = index_questions(gold_records)
+    given = (
+        Prediction(question_id, text_of(value), "success" if (status := statuses.get(question_id)) is None else status)
+        for question_id, value in predictions.items()
+    )
+    return build_report(collect(questions, judge_predictions(questions, given)), ignore_missing)
 
 
-def judge_questions(
-    questions: Iterable[Question], predictions: Mapping[str, Any], statuses: Mapping[str, str]
-) -> Iterator[Verdict]:
-    """Yield the verdict of each question, in order."""
-    for question in questions:
-        yield _verdict(question, predictions, statuses)
+def index_questions(gold_records: Iterable[Mapping[str, Any]]) -> dict[str, Question]:
+    """Make gold records ready for judging, once for any number of systems: id → question, in order."""
+    questions = map(question_of, gold_records)
+    return {question.question_id: question for question in questions}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1056,51 +1288,53 @@ def _row(verdict: Verdict) -> dict[str, Any]:
     return dict(zip(ROW_COLUMNS, values, strict=True))
 
 
-def _warnings(questions: Sequence[Question]) -> list[str]:
+def _warnings(verdicts: Sequence[Verdict]) -> list[str]:
     warnings = []
-    if any(question.question_id.startswith(STANDIN_PREFIX) for question in questions):
+    if any(is_standin(verdict.question.question_id) for verdict in verdicts):
         warnings.append("the gold is the synthetic stand-in: these scores say nothing about XL-DocBench")
-    for name in sorted({q.answer_format for q in questions if not is_known_format(q.answer_format)}):
-        count = sum(question.answer_format == name for question in questions)
-        kinds = sorted({q.gold.kind for q in questions if q.answer_format == name})
+    unknown: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if not is_known_format(verdict.question.answer_format):
+            unknown.setdefault(verdict.question.answer_format, []).append(verdict.question.gold.kind)
+    for name, kinds in sorted(unknown.items()):
         warnings.append(
-            f"unknown answer format {name!r} ({count} of {len(questions)} questions): judged as {' or '.join(kinds)}"
+            f"unknown answer format {name!r} ({len(kinds)} of {len(verdicts)} questions):"
+            f" judged as {' or '.join(sorted(set(kinds)))}"
         )
     return warnings
 
 
-def build_report(
-    verdicts: Iterable[Verdict],
-    questions: Sequence[Question],
-    predictions: Mapping[str, Any],
-    ignore_missing: bool = False,
-) -> dict[str, Any]:
+def build_report(scored: Scored, ignore_missing: bool = False) -> dict[str, Any]:
     """Build the report of rule 7: counts, overall means, breakdowns, and a row for each verdict.
 
-    Our own keys (``failed_prediction_count``, ``empty_prediction_count``, ``warnings``) follow the published ones.
+    ``ignore_missing`` leaves questions without a prediction out of means and rows. Our own keys
+    (``failed_prediction_count``, ``empty_prediction_count``, ``warnings``) follow the published ones.
     """
     overall = Totals()
     groups: dict[str, dict[str, Totals]] = {name: {} for name in _BREAKDOWNS}
     rows = []
     counts = {"missing": 0, "failed": 0, "empty": 0}
-    for verdict in verdicts:
-        rule = verdict.score.rule
-        if rule in counts:
-            counts[rule] += 1
-            if rule == "missing" and ignore_missing:
+    for verdict in scored.verdicts:
+        score = verdict.score
+        if score.rule in counts:
+            counts[score.rule] += 1
+            if score.rule == "missing" and ignore_missing:
                 continue
-        overall.add(verdict.score)
+        exact = _exact(score.accuracy), _exact(score.token_f1), _exact(score.anls)
+        overall.add_exact(*exact)
         for name, labels_of in _BREAKDOWNS.items():
+            group = groups[name]
             for label in labels_of(verdict.question):
-                groups[name].setdefault(label, Totals()).add(verdict.score)
+                if label not in group:
+                    group[label] = Totals()
+                group[label].add_exact(*exact)
         rows.append(_row(verdict))
-    known = len(questions) - counts["missing"]
     return {
-        "gold_count": len(questions),
-        "prediction_count": len(predictions),
+        "gold_count": len(scored.verdicts),
+        "prediction_count": scored.prediction_count,
         "evaluated_count": overall.count,
         "missing_prediction_count": counts["missing"],
-        "extra_prediction_count": len(predictions) - known,
+        "extra_prediction_count": scored.extra_count,
         "overall": overall.as_report(),
         "breakdowns": {
             name: {label: totals.as_report() for label, totals in sorted(group.items())}
@@ -1109,7 +1343,7 @@ def build_report(
         "per_question": rows,
         "failed_prediction_count": counts["failed"],
         "empty_prediction_count": counts["empty"],
-        "warnings": _warnings(questions),
+        "warnings": _warnings(scored.verdicts),
     }
 
 
@@ -1118,9 +1352,24 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+_scalar_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def _indented_json(value: Any, line_start: str) -> str:
+    """Return what ``json.dumps(value, indent=2)`` does, about three times as fast."""
+    if isinstance(value, dict) and value:
+        inner = line_start + "  "
+        items = [f"{_scalar_as_json(key)}: {_indented_json(item, inner)}" for key, item in value.items()]
+        return "{" + inner + ("," + inner).join(items) + line_start + "}"
+    if isinstance(value, list) and value:
+        inner = line_start + "  "
+        return "[" + inner + ("," + inner).join([_indented_json(item, inner) for item in value]) + line_start + "]"
+    return _scalar_as_json(value)
+
+
 def report_as_json(report: Mapping[str, Any]) -> bytes:
     """Return the report as UTF-8 JSON with two-space indent; the same report gives the same bytes."""
-    return _encoded(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    return _encoded(_indented_json(report, "\n") + "\n")
 
 
 def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -1135,6 +1384,24 @@ def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> bytes:
         values = (row[column] for column in ROW_COLUMNS)
         writer.writerow(["|".join(value) if isinstance(value, list) else value for value in values])
     return _encoded(buffer.getvalue())
+
+
+def table_of(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return a table for people: a row for each system, with its counts and the metrics as percentages."""
+    gold_counts = sorted({report["gold_count"] for report in reports.values()})
+    width = max(len(name) for name in (*reports, "system"))
+    lines = [
+        f"XL-DocBench evaluation: {len(reports)} systems, {gold_counts[0]} gold questions",
+        f"{'system':<{width}}  Predictions  Evaluated  Missing    Extra  Accuracy  Token F1     ANLS",
+    ]
+    for name, report in reports.items():
+        overall = report["overall"]
+        lines.append(
+            f"{name:<{width}}  {report['prediction_count']:>11}  {report['evaluated_count']:>9}"
+            f"  {report['missing_prediction_count']:>7}  {report['extra_prediction_count']:>7}"
+            f"  {overall['accuracy']:>8.2%}  {overall['token_f1']:>8.2%}  {overall['anls']:>7.2%}"
+        )
+    return "\n".join(lines)
 
 
 def summary_of(report: Mapping[str, Any]) -> str:
@@ -1181,6 +1448,28 @@ exit codes:
 """
 
 
+def _job_count(text: str) -> int:
+    import argparse
+
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
+    return int(text) or os.cpu_count() or 1
+
+
+def _help_formatter(prog: str) -> argparse.HelpFormatter:
+    import argparse
+
+    # Left to itself argparse imports shutil, and that four compression libraries, to ask for this width.
+    try:
+        width = int(os.environ.get("COLUMNS", "")) or 80
+    except ValueError:
+        try:
+            width = os.get_terminal_size().columns
+        except OSError:
+            width = 80
+    return argparse.RawDescriptionHelpFormatter(prog, width=max(width - 2, 20))
+
+
 def _build_parser() -> argparse.ArgumentParser:
     import argparse
 
@@ -1188,14 +1477,16 @@ def _build_parser() -> argparse.ArgumentParser:
         prog="python -m xldocbench.evaluate",
         description="Score predictions on XL-DocBench: accuracy, token F1 and ANLS.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_help_formatter,
     )
     add = parser.add_argument
     add(
         "--predictions",
         required=True,
+        nargs="+",
         metavar="FILE",
-        help="JSONL, one object a line with question_id and prediction; or a .json list or mapping (required)",
+        help="JSONL, one object a line with question_id and prediction; or a .json list or mapping; several files,"
+        " or a folder of them, are scored as one system each (required)",
     )
     add("--data-dir", metavar="DIR", help=f"folder that holds {' and '.join(GOLD_FILES)} (default: see below)")
     add(
@@ -1215,16 +1506,30 @@ def _build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="leave out questions that the predictions file does not name (default: they score 0)",
     )
-    add("--output", metavar="FILE", help="write the JSON report here; - for stdout (default: no report)")
+    add(
+        "--output",
+        metavar="FILE",
+        help="write the JSON report here; - for stdout; of several systems, the folder for one report each"
+        " (default: no report)",
+    )
     add(
         "--per-question-csv",
         metavar="FILE",
-        help="write one CSV row for each question here; - for stdout (default: no CSV)",
+        help="write one CSV row for each question here; - for stdout; of several systems, the folder for one"
+        " file each (default: no CSV)",
     )
     add(
         "--no-per-question-json",
         action="store_true",
         help="leave the per_question rows out of the JSON report (default: they are in)",
+    )
+    add(
+        "--jobs",
+        type=_job_count,
+        default=1,
+        metavar="N",
+        help="processes to spread systems, or the lines of one large file, over; 0 for all cores; the output is"
+        " the same for any N (default: 1)",
     )
     add("--version", action="version", version=f"xldocbench {__version__}")
     return parser
@@ -1263,13 +1568,11 @@ def _is_same_file(a: str, b: str) -> bool:
 
 
 def _check_outputs(outputs: Sequence[str], inputs: Sequence[str]) -> None:
-    """Refuse outputs that would destroy an input or each other."""
+    """Refuse outputs that would destroy an input."""
     for output in outputs:
         for path in inputs:
             if output != "-" and _is_same_file(output, path):
                 raise EvaluationError(f"the output {output} is the input {path}; choose another name")
-    if len(outputs) == 2 and (outputs[0] == outputs[1] or _is_same_file(*outputs)):
-        raise EvaluationError(f"--output and --per-question-csv are both {outputs[0]}; choose another name for one")
 
 
 def write_files(contents: Mapping[str, bytes]) -> None:
@@ -1319,17 +1622,17 @@ def _write_stdout(content: bytes) -> None:
         buffer.write(content)
 
 
-def _with_progress(verdicts: Iterable[Verdict], total: int) -> Iterator[Verdict]:
-    """Pass verdicts through; after a second, keep a count on stderr if someone is looking at it."""
+def _with_progress(judged: Iterable[Judged], total: int) -> Iterator[Judged]:
+    """Pass judged predictions through; after a second, keep a count on stderr if someone is looking at it."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield from verdicts
+        yield from judged
         return
     import time
 
     next_time = time.monotonic() + 1.0
     shown = False
-    for done, verdict in enumerate(verdicts, start=1):
-        yield verdict
+    for done, item in enumerate(judged, start=1):
+        yield item
         if time.monotonic() >= next_time:
             next_time += 0.2
             shown = True
@@ -1352,48 +1655,179 @@ def _tell(line: str) -> None:
     _print(line.replace("\r", "\\r").replace("\n", "\\n"), sys.stderr)
 
 
-def _check_ids(questions: Sequence[Question], predictions: Mapping[str, Any]) -> None:
-    """Warn of predictions that no question asks for; stop where none of them fits the gold."""
-    gold_ids = dict.fromkeys(question.question_id for question in questions)
-    unknown = [question_id for question_id in predictions if question_id not in gold_ids]
-    if len(unknown) == len(predictions):
-        standin = any(question.question_id.startswith(STANDIN_PREFIX) for question in questions)
+def _extra_ids_warning(name: str, questions: Mapping[str, Question], scored: Scored) -> str | None:
+    """Return a warning of predictions that no question asks for; raise where none of them fits the gold."""
+    if scored.extra_count == scored.prediction_count:
         raise EvaluationError(
-            f"no prediction is for a question of the gold: the predictions have {_examples(unknown)};"
-            f" the gold has {_examples(list(gold_ids))}"
-            + ("; the gold is the synthetic stand-in, pass the real data with --data-dir" if standin else "")
+            f"no prediction in {name} is for a question of the gold: the predictions have"
+            f" {_examples(scored.extra_ids)}; the gold has {_examples(list(questions))}"
+            + (
+                "; the gold is the synthetic stand-in, pass the real data with --data-dir"
+                if any(map(is_standin, questions))
+                else ""
+            )
         )
-    if unknown:
-        _tell(
-            f"WARNING: {len(unknown)} of {len(predictions)} predictions are for no question of the gold"
-            f" and are not scored ({_examples(unknown)})"
-        )
+    if not scored.extra_count:
+        return None
+    return (
+        f"{scored.extra_count} of {scored.prediction_count} predictions are for no question of the gold"
+        f" and are not scored ({_examples(scored.extra_ids)})"
+    )
+
+
+class Task(NamedTuple):
+    """What is to be done with each predictions file: how it is read, and what is made of it."""
+
+    prediction_field: str = ""
+    ignore_missing: bool = False
+    report: bool = False
+    rows_in_report: bool = True
+    table: bool = False
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether the texts of the predictions are needed once they are judged."""
+        return self.table or (self.report and self.rows_in_report)
+
+
+class Outcome(NamedTuple):
+    """What came of one predictions file: the report without its rows, the files' contents, and a warning."""
+
+    report: dict[str, Any]
+    json: bytes | None
+    csv: bytes | None
+    warning: str | None
+
+
+def judge_task(questions: Mapping[str, Question], predictions: Iterable[Prediction], task: Task) -> Iterator[Judged]:
+    """Yield each prediction with its score, in order, without its text where the task has no more use for it."""
+    judged = judge_predictions(questions, predictions)
+    if task.keeps_texts:
+        return judged
+    return (Judged(prediction._replace(text=None), score) for prediction, score in judged)
+
+
+def judge_file(questions: Mapping[str, Question], name: str, task: Task) -> Iterator[Judged]:
+    """Yield the judged predictions of a file, in order."""
+    return judge_task(questions, read_predictions(name, task.prediction_field), task)
+
+
+def _checked(judged: Iterable[Judged], check: FileCheck) -> Iterator[Judged]:
+    for item in judged:
+        check.see(item.prediction)
+        yield item
+    check.finish()
+
+
+def finish_file(questions: Mapping[str, Question], name: str, task: Task, judged: Iterable[Judged]) -> Outcome:
+    """Make of the judged predictions of a file what the task asks for."""
+    scored = collect(questions, _checked(judged, FileCheck(name, task.prediction_field, questions)))
+    warning = _extra_ids_warning(name, questions, scored)
+    report = build_report(scored, task.ignore_missing)
+    csv = rows_as_csv(report["per_question"]) if task.table else None
+    slim = {key: value for key, value in report.items() if key != "per_question"}
+    content = report_as_json(report if task.rows_in_report else slim) if task.report else None
+    return Outcome(slim, content, csv, warning)
+
+
+def _predictions_files(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the predictions files that the arguments name: system → file. Folders give their files in order."""
+    files: dict[str, str] = {}
+    for argument in arguments:
+        paths = [argument]
+        if os.path.isdir(argument):
+            names = sorted(name for name in os.listdir(argument) if name.lower().endswith((".jsonl", ".json")))
+            paths = [os.path.join(argument, name) for name in names if not name.startswith(".")]
+            if not paths:
+                raise EvaluationError(f"{argument}: no .jsonl or .json file in this folder")
+        for path in paths:
+            system = re.sub(r"\.jsonl?\Z", "", os.path.basename(path), flags=re.IGNORECASE)
+            if system in files:
+                raise EvaluationError(f"{files[system]} and {path} are both the system {system!r}; rename one")
+            files[system] = path
+    return files
+
+
+def _outputs(folder: str | None, systems: Iterable[str], suffix: str) -> dict[str, str]:
+    """Return the files for several systems in the folder of an option: system → file."""
+    if folder is None:
+        return {}
+    if folder == "-" or (os.path.exists(folder) and not os.path.isdir(folder)):
+        raise EvaluationError(f"{folder}: of several systems the output must be a folder")
+    return {system: os.path.join(folder, system + suffix) for system in systems}
+
+
+def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], name: str, task: Task) -> int:
+    if arguments.jobs > 1 and not is_json_container(name):
+        from xldocbench.parallel import judge_file_in_processes
+
+        judged = judge_file_in_processes(questions, name, task, arguments.jobs)
+    else:
+        judged = judge_file(questions, name, task)
+    outcome = finish_file(questions, name, task, _with_progress(judged, len(questions)))
+    for warning in filter(None, (outcome.warning, *outcome.report["warnings"])):
+        _tell(f"WARNING: {warning}")
+    contents = {}
+    if outcome.json is not None:
+        contents[arguments.output] = outcome.json
+    if outcome.csv is not None:
+        contents[arguments.per_question_csv] = outcome.csv
+    to_stdout = contents.pop("-", None)
+    write_files(contents)
+    if to_stdout is not None:
+        _write_stdout(to_stdout)
+    _print(summary_of(outcome.report), sys.stdout if to_stdout is None else sys.stderr)
+    return 0
+
+
+def _run_several(
+    arguments: argparse.Namespace, questions: Mapping[str, Question], files: Mapping[str, str], task: Task
+) -> int:
+    outputs = _outputs(arguments.output, files, ".json")
+    tables = _outputs(arguments.per_question_csv, files, ".csv")
+    _check_outputs([*outputs.values(), *tables.values()], list(files.values()))
+    if arguments.jobs > 1:
+        from xldocbench.parallel import finish_files_in_processes
+
+        outcomes = finish_files_in_processes(questions, list(files.values()), task, arguments.jobs)
+    else:
+        outcomes = (finish_file(questions, name, task, judge_file(questions, name, task)) for name in files.values())
+    reports: dict[str, dict[str, Any]] = {}
+    contents: dict[str, bytes] = {}
+    warnings: list[str] = []
+    for system, outcome in zip(files, outcomes, strict=True):
+        reports[system] = outcome.report
+        if outcome.warning is not None:
+            warnings.append(f"{system}: {outcome.warning}")
+        if outcome.json is not None:
+            contents[outputs[system]] = outcome.json
+        if outcome.csv is not None:
+            contents[tables[system]] = outcome.csv
+    # What is said of the gold is the same for every system.
+    for warning in (*warnings, *next(iter(reports.values()))["warnings"]):
+        _tell(f"WARNING: {warning}")
+    write_files(contents)
+    _print(table_of(reports), sys.stdout)
+    return 0
 
 
 def _run(arguments: argparse.Namespace) -> int:
     gold_files = arguments.gold_files or _default_gold_files(arguments.data_dir)
     outputs = [path for path in (arguments.output, arguments.per_question_csv) if path is not None]
-    _check_outputs(outputs, [arguments.predictions, *gold_files])
-    questions = [_question_of(record) for record in load_gold_records(gold_files)]
-    predictions, statuses = load_predictions(arguments.predictions, arguments.prediction_field)
-    _check_ids(questions, predictions)
-    verdicts = _with_progress(judge_questions(questions, predictions, statuses), len(questions))
-    report = build_report(verdicts, questions, predictions, arguments.ignore_missing)
-    for warning in report["warnings"]:
-        _tell(f"WARNING: {warning}")
-    contents = {}
-    if arguments.per_question_csv is not None:
-        contents[arguments.per_question_csv] = rows_as_csv(report["per_question"])
-    if arguments.no_per_question_json:
-        del report["per_question"]
-    if arguments.output is not None:
-        contents[arguments.output] = report_as_json(report)
-    to_stdout = contents.pop("-", None)
-    write_files(contents)
-    if to_stdout is not None:
-        _write_stdout(to_stdout)
-    _print(summary_of(report), sys.stdout if to_stdout is None else sys.stderr)
-    return 0
+    _check_outputs(outputs, [*arguments.predictions, *gold_files])
+    if len(outputs) == 2 and _is_same_file(*outputs) and not os.path.isdir(outputs[0]):
+        raise EvaluationError(f"--output and --per-question-csv are both {outputs[0]}; choose another name for one")
+    task = Task(
+        arguments.prediction_field,
+        arguments.ignore_missing,
+        report=arguments.output is not None,
+        rows_in_report=not arguments.no_per_question_json,
+        table=arguments.per_question_csv is not None,
+    )
+    questions = index_questions(load_gold_records(gold_files))
+    if len(arguments.predictions) == 1 and not os.path.isdir(arguments.predictions[0]):
+        return _run_one(arguments, questions, arguments.predictions[0], task)
+    return _run_several(arguments, questions, _predictions_files(arguments.predictions), task)
 
 
 def _silence_stdout() -> None:
@@ -1440,4 +1874,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # Modules imported later must find this module and its classes, not load a second copy of them.
+    sys.modules["xldocbench.evaluate"] = sys.modules["__main__"]
     sys.exit(main())
