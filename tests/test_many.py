@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmark import PEAK_PROGRAM
 
 from tests.conftest import EXAMPLES, Run, WriteJsonl, gold
 from xldocbench import Score, Totals, load_gold_records
@@ -166,12 +167,8 @@ def test_jobs_is_a_whole_number(jobs: str, capsys: pytest.CaptureFixture[str]) -
 
 
 def _peak_kilobytes(run: Run, gold_path: str, predictions_path: Path) -> int:
-    program = (
-        "import resource, sys; from xldocbench.evaluate import main; main(sys.argv[1:]);"
-        " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
-    )
     arguments = ("--gold-files", gold_path, "--predictions", str(predictions_path), "--no-per-question-json")
-    result = run("-c", program, *arguments, "--output", "/dev/null")
+    result = run("-c", PEAK_PROGRAM, *arguments, "--output", "/dev/null")
     return int(result.stderr.split()[-1])
 
 
@@ -186,6 +183,7 @@ def _answers_to_other_questions() -> Iterator[bytes]:
         yield b'{"id": "other-%d", "prediction": "An answer to a question that the gold lacks."}\n' % number
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak memory is read from Linux's /proc")
 @pytest.mark.parametrize(
     ("lines", "growth"),
     [(_long_answers, 12_000), (_answers_to_other_questions, 40_000)],

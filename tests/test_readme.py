@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,17 @@ def test_the_first_command_prints_what_stands_below_it(run: Run) -> None:
     assert match is not None
     result = run(*shlex.split(match.group(1)), cwd=ROOT)
     assert (result.stdout.decode(), result.stderr) == (match.group(2), b"")
+
+
+def test_the_commands_for_several_systems_print_what_stands_below_them(run: Run, tmp_path: Path) -> None:
+    section = README[README.index("## Several systems") :]
+    match = re.search(r"```console\n\$ python (.*?)\n(.*?)\n\$ python (.*?)\n(.*?)```", section, flags=re.DOTALL)
+    assert match is not None
+    for command, expected in ((match.group(1), f"{match.group(2)}\n"), (match.group(3), match.group(4))):
+        script, *arguments = shlex.split(command)
+        result = run(str(ROOT / script), *arguments, cwd=tmp_path)
+        assert (result.returncode, result.stdout.decode()) == (0, expected)
+    assert len(list((tmp_path / "reports").iterdir())) == 13
 
 
 def test_the_python_example_gives_what_stands_below_it() -> None:
