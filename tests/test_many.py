@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from benchmark import PEAK_PROGRAM
@@ -13,6 +16,7 @@ from benchmark import PEAK_PROGRAM
 from tests.conftest import EXAMPLES, Run, WriteJsonl, gold
 from xldocbench import Score, Totals, load_gold_records
 from xldocbench.evaluate import evaluate, index_questions, main, report_as_json
+from xldocbench.parallel import Block
 
 GOLD = str(EXAMPLES / "gold_sample.jsonl")
 PERFECT = EXAMPLES / "predictions_sample.jsonl"
@@ -109,6 +113,30 @@ def test_an_error_is_the_same_line_in_several_processes(
     # As a module and not imported: an error of another process must be known to the one that runs as __main__.
     result = run("-m", "xldocbench.evaluate", "--gold-files", GOLD, "--predictions", str(path), "--jobs", jobs)
     assert (result.returncode, result.stdout, result.stderr.decode()) == (1, b"", f"ERROR: {where}{expected}\n")
+
+
+def test_an_interrupt_ends_all_processes_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted_blocks(name: str, file: BinaryIO) -> Iterator[Block]:
+        yield Block(name, file.readlines(), 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("xldocbench.parallel._blocks", interrupted_blocks)
+    arguments = ["--gold-files", GOLD, "--predictions", str(IMPERFECT), "--jobs", "2"]
+    assert main([*arguments, "--output", str(tmp_path / "report.json")]) == 130
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.skipif(
+    multiprocessing.get_start_method() != "fork", reason="only a forked process takes over what the test put in place"
+)
+def test_a_process_that_dies_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("xldocbench.parallel.judge_task", lambda *arguments: os._exit(3))
+    assert main(["--gold-files", GOLD, "--predictions", str(IMPERFECT), "--jobs", "2"]) == 1
+    assert capfd.readouterr().err == "ERROR: a process of --jobs ended before its work was done; try --jobs 1\n"
 
 
 def test_nothing_is_written_where_one_of_several_systems_cannot_be_read(
