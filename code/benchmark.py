@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,9 +33,8 @@ from reference_systems import ROOT, SYSTEMS, predictions_of
 
 import xldocbench.evaluate as evaluator
 
-Levenshtein: Any
 try:
-    from rapidfuzz.distance import Levenshtein
+    Levenshtein: Any = import_module("rapidfuzz.distance").Levenshtein
 except ImportError:
     Levenshtein = None
 
