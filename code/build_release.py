@@ -1,4 +1,4 @@
-"""Rebuild results/ and manifest.json from data/ and the evaluator.
+"""Rebuild results/, manifest.json, the expected report of the sample and the README's signatures.
 
 python code/build_release.py            write them
 python code/build_release.py --check    compare with what is there; exit 1 on any drift
@@ -7,9 +7,12 @@ python code/build_release.py --check    compare with what is there; exit 1 on an
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
+import re
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from reference_systems import ROOT, SYSTEMS, predictions_of
 
 from xldocbench.evaluate import GOLD_FILES, evaluate, load_gold_records, read_jsonl
+from xldocbench.evaluate import main as main_of_evaluator
 
 NOTE = (
     "Synthetic stand-in data: thirteen reference systems made from the gold by code/reference_systems.py."
@@ -33,6 +37,8 @@ DATA_FILES = {
 RESULT_FILES = {"per_question_scores": "results/scores.jsonl", "score_summary": "results/summary.json"}
 QUOTED_FILES = {"published_leaderboard": "results/published_leaderboard.json"}
 EVALUATOR = "xldocbench/evaluate.py"
+EXPECTED_REPORT = "code/examples/expected_report.json"
+README = "README.md"
 SCORE_KEYS = ("question_id", "status", "accuracy", "token_f1", "anls")
 
 
@@ -114,7 +120,25 @@ def make_release() -> dict[str, bytes]:
     gold_records = load_gold_records(ROOT / "data" / name for name in GOLD_FILES)
     made = make_results(gold_records)
     kept = {path: (ROOT / path).read_bytes() for path in (*DATA_FILES.values(), *QUOTED_FILES.values())}
-    return {**made, "manifest.json": make_manifest(gold_records, {**kept, **made})}
+    manifest = make_manifest(gold_records, {**kept, **made})
+    return {**made, "manifest.json": manifest, EXPECTED_REPORT: make_expected_report(), README: make_readme()}
+
+
+def make_expected_report() -> bytes:
+    """Score the imperfect sample as the command line does."""
+    examples = ROOT / "code" / "examples"
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+        output = Path(folder) / "report.json"
+        files = ["--gold-files", str(examples / "gold_sample.jsonl")]
+        files += ["--predictions", str(examples / "predictions_imperfect.jsonl")]
+        main_of_evaluator([*files, "--output", str(output)])
+        return output.read_bytes()
+
+
+def make_readme() -> bytes:
+    """Bring the evaluator's fingerprint in the signatures that the README shows up to date."""
+    fingerprint = _sha256((ROOT / EVALUATOR).read_bytes())[:8]
+    return re.sub(rb"(?<=\|eval:)\w{8}(?=\|gold:)", fingerprint.encode(), (ROOT / README).read_bytes())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

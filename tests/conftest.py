@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -15,6 +16,15 @@ EXAMPLES = ROOT / "code" / "examples"
 
 WriteJsonl = Callable[..., str]
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+def signature(gold_fingerprint: str, count: int, missing: str = "zero", field: str = "auto") -> str:
+    """Return the signature of a report by the evaluator as it stands."""
+    evaluator = hashlib.sha256((ROOT / "xldocbench" / "evaluate.py").read_bytes()).hexdigest()
+    return f"xldocbench|v:1.0.0|eval:{evaluator[:8]}|gold:{gold_fingerprint}|n:{count}|missing:{missing}|field:{field}"
+
+
+SAMPLE_SIGNATURE = signature("895bdb95", 5)
 
 
 @pytest.fixture

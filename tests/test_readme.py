@@ -41,6 +41,16 @@ def test_the_commands_for_several_systems_print_what_stands_below_them(run: Run,
     assert len(list((tmp_path / "reports").iterdir())) == 13
 
 
+def test_the_command_for_error_bars_prints_what_stands_below_it(run: Run, tmp_path: Path) -> None:
+    section = README[README.index("## Error bars and the signature") :]
+    match = re.search(r"```console\n\$ python (.*?)\n(.*?)```", section, flags=re.DOTALL)
+    assert match is not None
+    run(str(ROOT / "code" / "reference_systems.py"), "--output-dir", "runs", cwd=tmp_path)
+    script, *arguments = shlex.split(match.group(1))
+    result = run(str(ROOT / script), *arguments, cwd=tmp_path, PYTHONIOENCODING="utf-8")
+    assert (result.returncode, result.stdout.decode()) == (0, match.group(2))
+
+
 def test_the_python_example_gives_what_stands_below_it() -> None:
     match = re.search(r"```python\n(.*?)\n\n(.*?)\n# (.*?)\n```", README, flags=re.DOTALL)
     assert match is not None

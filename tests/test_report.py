@@ -8,19 +8,21 @@ import itertools
 import json
 import random
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import EXAMPLES, gold
-from xldocbench import Score, Totals, load_gold_records, load_predictions
-from xldocbench.evaluate import ROW_COLUMNS, RULES, evaluate, report_as_json, rows_as_csv, summary_of
+from xldocbench import Score, Totals, load_predictions
+from xldocbench.evaluate import ROW_COLUMNS, RULES, evaluate, main, report_as_json, rows_as_csv, summary_of
 
 
-def test_the_sample_regression_is_the_same_byte_for_byte() -> None:
-    gold_records = load_gold_records(EXAMPLES / "gold_sample.jsonl")
-    report = evaluate(gold_records, *load_predictions(EXAMPLES / "predictions_imperfect.jsonl"))
-    assert report_as_json(report) == (EXAMPLES / "expected_report.json").read_bytes()
+def test_the_sample_regression_is_the_same_byte_for_byte(tmp_path: Path) -> None:
+    files = ["--gold-files", str(EXAMPLES / "gold_sample.jsonl")]
+    files += ["--predictions", str(EXAMPLES / "predictions_imperfect.jsonl")]
+    assert main([*files, "--output", str(tmp_path / "report.json")]) == 0
+    assert (tmp_path / "report.json").read_bytes() == (EXAMPLES / "expected_report.json").read_bytes()
 
 
 # One row for each rule code: format, rule of the gold, gold, prediction record, expected code.

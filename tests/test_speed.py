@@ -87,7 +87,7 @@ def test_a_similarity_of_exactly_the_threshold_counts(length: int) -> None:
     assert anls_score(other, other + "y" * length + "y") == 0.0
 
 
-RARELY_USED = "csv concurrent.futures multiprocessing hashlib shutil tempfile dataclasses inspect pathlib".split()
+RARELY_USED = "csv concurrent.futures multiprocessing statistics shutil tempfile dataclasses inspect pathlib".split()
 
 
 @pytest.mark.parametrize("arguments", [("--help",), SAMPLE], ids=["help", "five questions"])

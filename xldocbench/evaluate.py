@@ -18,7 +18,7 @@ import re
 import stat
 import sys
 from operator import eq
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 if TYPE_CHECKING:
     import argparse
@@ -742,6 +742,13 @@ def _integer_or_literal(literal: str) -> int | str:
         return literal
 
 
+class Digest(Protocol):
+    """What takes note of the bytes of a file as they are read, such as ``hashlib.sha256()``."""
+
+    def update(self, data: bytes, /) -> object:
+        """Take note of more bytes."""
+
+
 class _RepeatedKeys(dict[str, Any]):
     """A JSON object in which a key stood twice: Python's reader would keep the last one silently."""
 
@@ -796,6 +803,12 @@ def records_of_lines(name: str, lines: Iterable[bytes], first: int = 1) -> Itera
         yield where, record
 
 
+def _noting(lines: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
+    for line in lines:
+        digest.update(line)
+        yield line
+
+
 def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a JSONL file, each with its place ("FILE, line N"), reading line by line.
 
@@ -832,24 +845,80 @@ def load_gold_records(paths: str | os.PathLike[str] | Iterable[str | os.PathLike
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    names = [os.fspath(path) for path in paths]
     records: list[dict[str, Any]] = []
     places: dict[str, str] = {}
+    names = [os.fspath(path) for path in paths]
     for name in names:
-        for where, record in read_jsonl(name):
-            question_id = _record_id(record, where)
-            if question_id in places:
-                raise EvaluationError(
-                    f"{where}: the question id {question_id!r} stands in {places[question_id]} already; keep one"
-                )
-            if not _has_gold_answer(record):
-                raise EvaluationError(f"{where}: question {question_id!r} has no gold answer; give it an `answer`")
-            places[question_id] = where
-            record["question_id"] = question_id
-            records.append(record)
+        _add_gold_records(read_jsonl(name), records, places)
+    _require_questions(records, names)
+    return records
+
+
+def _add_gold_records(
+    read: Iterable[tuple[str, dict[str, Any]]], records: list[dict[str, Any]], places: dict[str, str]
+) -> None:
+    for where, record in read:
+        question_id = _record_id(record, where)
+        if question_id in places:
+            raise EvaluationError(
+                f"{where}: the question id {question_id!r} stands in {places[question_id]} already; keep one"
+            )
+        if not _has_gold_answer(record):
+            raise EvaluationError(f"{where}: question {question_id!r} has no gold answer; give it an `answer`")
+        places[question_id] = where
+        record["question_id"] = question_id
+        records.append(record)
+
+
+def _require_questions(records: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
     if not records:
         raise EvaluationError(f"no question in the gold ({', '.join(names)}); pass files with one question a line")
-    return records
+
+
+class GoldFiles(NamedTuple):
+    """The gold questions of some files, and the files' fingerprint as a report states it."""
+
+    records: list[dict[str, Any]]
+    provenance: dict[str, Any]
+
+
+def load_gold_files(names: Sequence[str]) -> GoldFiles:
+    """Read gold as :func:`load_gold_records` does, and take its fingerprint in the same pass.
+
+    The fingerprint is the SHA-256 of the files' contents, one after another in the order of their base
+    names, and what a ``manifest.json`` beside the files or one folder up says of the release.
+    """
+    import hashlib
+    import io
+
+    records: list[dict[str, Any]] = []
+    places: dict[str, str] = {}
+    contents: list[tuple[str, bytes]] = []
+    for name in names:
+        with open(name, "rb") as file:
+            content = file.read()
+        _add_gold_records(records_of_lines(name, io.BytesIO(content)), records, places)
+        contents.append((os.path.basename(name), content))
+    _require_questions(records, names)
+    contents.sort()
+    digest = hashlib.sha256()
+    for _, content in contents:
+        digest.update(content)
+    provenance = {"files": [name for name, _ in contents], "sha256": digest.hexdigest()}
+    return GoldFiles(records, {**provenance, **_stated_release(names[0])})
+
+
+def _stated_release(gold_file: str) -> dict[str, Any]:
+    folder = os.path.dirname(os.path.abspath(gold_file))
+    for candidate in (folder, os.path.dirname(folder)):
+        try:
+            with open(os.path.join(candidate, "manifest.json"), "rb") as file:
+                manifest = json.loads(file.read())
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(manifest, dict):
+            return {key: manifest[key] for key in ("release_version", "synthetic") if key in manifest}
+    return {}
 
 
 class Prediction(NamedTuple):
@@ -886,9 +955,12 @@ def _line_of_key(text: str, key: str, occurrence: int) -> int:
     return text.count("\n", 0, matches[min(occurrence, len(matches) - 1)].start()) + 1 if matches else 1
 
 
-def _predictions_of_json(name: str, field: str) -> Iterator[Prediction]:
+def _predictions_of_json(name: str, field: str, digest: Digest | None) -> Iterator[Prediction]:
     with open(name, "rb") as file:
-        text = _read_bytes_as_text(file.read().removeprefix(_BYTE_ORDER_MARK), name)
+        content = file.read()
+    if digest is not None:
+        digest.update(content)
+    text = _read_bytes_as_text(content.removeprefix(_BYTE_ORDER_MARK), name)
     if not text.strip():
         return
     data = _parse_json(text, name, "name a file of one object a line `.jsonl`")
@@ -923,17 +995,22 @@ def is_json_container(name: str) -> bool:
     return name.lower().endswith(".json")
 
 
-def read_predictions(path: str | os.PathLike[str], prediction_field: str = "") -> Iterator[Prediction]:
+def read_predictions(
+    path: str | os.PathLike[str], prediction_field: str = "", digest: Digest | None = None
+) -> Iterator[Prediction]:
     """Yield the predictions of a file in order; of JSONL, each as soon as its line is read.
+
+    ``digest``, if given, takes note of the bytes of the file.
 
     What only the whole file shows (an id given twice, no text field anywhere) is left to :class:`FileCheck`.
     """
     name = os.fspath(path)
     if is_json_container(name):
-        yield from _predictions_of_json(name, prediction_field)
+        yield from _predictions_of_json(name, prediction_field, digest)
     else:
         with open(name, "rb") as file:
-            yield from predictions_of_lines(name, file, prediction_field)
+            lines = file if digest is None else _noting(file, digest)
+            yield from predictions_of_lines(name, lines, prediction_field)
 
 
 # So many ids that no question of the gold asks for are remembered: memory must not grow with the file.
@@ -1235,7 +1312,8 @@ def index_questions(gold_records: Iterable[Mapping[str, Any]]) -> dict[str, Ques
 # Report and CSV (rule 7)
 # --------------------------------------------------------------------------------------------------
 
-_BREAKDOWNS: dict[str, Callable[[Question], tuple[str, ...]]] = {
+METRICS = ("accuracy", "token_f1", "anls")
+BREAKDOWNS: dict[str, Callable[[Question], tuple[str, ...]]] = {
     "split": lambda question: (question.split,),
     "domain": lambda question: (question.domain,),
     "reasoning_type": lambda question: (question.reasoning_type,),
@@ -1311,7 +1389,7 @@ def build_report(scored: Scored, ignore_missing: bool = False) -> dict[str, Any]
     (``failed_prediction_count``, ``empty_prediction_count``, ``warnings``) follow the published ones.
     """
     overall = Totals()
-    groups: dict[str, dict[str, Totals]] = {name: {} for name in _BREAKDOWNS}
+    groups: dict[str, dict[str, Totals]] = {name: {} for name in BREAKDOWNS}
     rows = []
     counts = {"missing": 0, "failed": 0, "empty": 0}
     for verdict in scored.verdicts:
@@ -1322,7 +1400,7 @@ def build_report(scored: Scored, ignore_missing: bool = False) -> dict[str, Any]
                 continue
         exact = _exact(score.accuracy), _exact(score.token_f1), _exact(score.anls)
         overall.add_exact(*exact)
-        for name, labels_of in _BREAKDOWNS.items():
+        for name, labels_of in BREAKDOWNS.items():
             group = groups[name]
             for label in labels_of(verdict.question):
                 if label not in group:
@@ -1390,18 +1468,22 @@ def table_of(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table for people: a row for each system, with its counts and the metrics as percentages."""
     gold_counts = sorted({report["gold_count"] for report in reports.values()})
     width = max(len(name) for name in (*reports, "system"))
+    space = " " * max(len(_reach(report, "accuracy")) for report in reports.values())
     lines = [
         f"XL-DocBench evaluation: {len(reports)} systems, {gold_counts[0]} gold questions",
-        f"{'system':<{width}}  Predictions  Evaluated  Missing    Extra  Accuracy  Token F1     ANLS",
+        f"{'system':<{width}}  Predictions  Evaluated  Missing    Extra"
+        f"  Accuracy{space}  Token F1{space}     ANLS{space}".rstrip(),
     ]
     for name, report in reports.items():
         overall = report["overall"]
         lines.append(
             f"{name:<{width}}  {report['prediction_count']:>11}  {report['evaluated_count']:>9}"
             f"  {report['missing_prediction_count']:>7}  {report['extra_prediction_count']:>7}"
-            f"  {overall['accuracy']:>8.2%}  {overall['token_f1']:>8.2%}  {overall['anls']:>7.2%}"
+            f"  {overall['accuracy']:>8.2%}{_reach(report, 'accuracy')}"
+            f"  {overall['token_f1']:>8.2%}{_reach(report, 'token_f1')}"
+            f"  {overall['anls']:>7.2%}{_reach(report, 'anls')}"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *_signatures(reports.values())])
 
 
 def summary_of(report: Mapping[str, Any]) -> str:
@@ -1414,11 +1496,27 @@ def summary_of(report: Mapping[str, Any]) -> str:
         f"Evaluated:           {report['evaluated_count']}",
         f"Missing predictions: {report['missing_prediction_count']}",
         f"Extra predictions:   {report['extra_prediction_count']}",
-        f"Accuracy: {overall['accuracy']:.2%}",
-        f"Token F1: {overall['token_f1']:.2%}",
-        f"ANLS:     {overall['anls']:.2%}",
+        f"Accuracy: {overall['accuracy']:.2%}{_reach(report, 'accuracy')}",
+        f"Token F1: {overall['token_f1']:.2%}{_reach(report, 'token_f1')}",
+        f"ANLS:     {overall['anls']:.2%}{_reach(report, 'anls')}",
+        *_signatures([report]),
     ]
     return "\n".join(lines)
+
+
+def _reach(report: Mapping[str, Any], metric: str) -> str:
+    """Return " ± X%", half the 95% interval before it was clipped; nothing where the report has no error bars."""
+    if "confidence" not in report:
+        return ""
+    from xldocbench.uncertainty import half_width
+
+    reach = half_width(report["confidence"], metric)
+    return " ± not stated" if reach is None else f" ± {reach:.2%}"
+
+
+def _signatures(reports: Iterable[Mapping[str, Any]]) -> list[str]:
+    # Systems that were scored alike share one line.
+    return list(dict.fromkeys(report["provenance"]["signature"] for report in reports if "provenance" in report))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1427,7 +1525,7 @@ def summary_of(report: Mapping[str, Any]) -> str:
 
 GOLD_FILES = ("qa_single_doc.jsonl", "qa_cross_doc.jsonl")
 DATA_DIR_VARIABLE = "XLDOCBENCH_DATA_DIR"
-EXIT_ERROR, EXIT_INTERRUPTED, EXIT_CLOSED_PIPE = 1, 130, 141
+EXIT_ERROR, EXIT_GATE, EXIT_INTERRUPTED, EXIT_CLOSED_PIPE = 1, 3, 130, 141
 
 _EPILOG = f"""\
 example:
@@ -1444,7 +1542,8 @@ data directory:
 
 exit codes:
   0 scored   1 an error, named in one line on stderr   2 wrong usage
-  130 interrupted   141 the reader of the output went away
+  3 a score is under --fail-under   130 interrupted
+  141 the reader of the output went away
 """
 
 
@@ -1454,6 +1553,24 @@ def _job_count(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
     return int(text) or os.cpu_count() or 1
+
+
+def _metric_limits(text: str) -> dict[str, float]:
+    """Read "accuracy=0.35,token_f1=0.4"; each limit is a fraction in 0..1."""
+    import argparse
+
+    limits = {}
+    for part in text.split(","):
+        metric, _, number = (piece.strip() for piece in part.partition("="))
+        try:
+            limits[metric] = float(number)
+        except ValueError:
+            limits[metric] = -1.0
+        if metric not in METRICS or not 0.0 <= limits[metric] <= 1.0:
+            raise argparse.ArgumentTypeError(
+                f"{part!r} is not METRIC=X with a metric of {', '.join(METRICS)} and X in 0..1"
+            )
+    return limits
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
@@ -1530,6 +1647,19 @@ def _build_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="processes to spread systems, or the lines of one large file, over; 0 for all cores; the output is"
         " the same for any N (default: 1)",
+    )
+    add(
+        "--confidence",
+        action="store_true",
+        help="add error bars that know which questions share a document: a confidence block in the report, and ± in"
+        " the summary (default: none)",
+    )
+    add(
+        "--fail-under",
+        type=_metric_limits,
+        default={},
+        metavar="METRIC=X,...",
+        help="exit with 3 where a score is under X, a fraction, such as accuracy=0.35,token_f1=0.4 (default: never)",
     )
     add("--version", action="version", version=f"xldocbench {__version__}")
     return parser
@@ -1647,8 +1777,13 @@ def _examples(ids: Sequence[str]) -> str:
 
 def _print(text: str, stream: TextIO | None) -> None:
     # With its descriptor closed a stream is None, and print would turn to stdout.
-    if stream is not None:
-        print(text, file=stream)
+    if stream is None:
+        return
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except (UnicodeEncodeError, AttributeError):
+        text = text.replace("±", "+/-")
+    print(text, file=stream)
 
 
 def _tell(line: str) -> None:
@@ -1676,13 +1811,18 @@ def _extra_ids_warning(name: str, questions: Mapping[str, Question], scored: Sco
 
 
 class Task(NamedTuple):
-    """What is to be done with each predictions file: how it is read, and what is made of it."""
+    """What is to be done with each predictions file: how it is read, and what is made of it.
+
+    ``gold`` is the fingerprint of the gold; ``clusters`` (question id → label) asks for error bars.
+    """
 
     prediction_field: str = ""
     ignore_missing: bool = False
     report: bool = False
     rows_in_report: bool = True
     table: bool = False
+    gold: dict[str, Any] | None = None
+    clusters: dict[str, str] | None = None
 
     @property
     def keeps_texts(self) -> bool:
@@ -1707,9 +1847,9 @@ def judge_task(questions: Mapping[str, Question], predictions: Iterable[Predicti
     return (Judged(prediction._replace(text=None), score) for prediction, score in judged)
 
 
-def judge_file(questions: Mapping[str, Question], name: str, task: Task) -> Iterator[Judged]:
-    """Yield the judged predictions of a file, in order."""
-    return judge_task(questions, read_predictions(name, task.prediction_field), task)
+def judge_file(questions: Mapping[str, Question], name: str, task: Task, digest: Digest) -> Iterator[Judged]:
+    """Yield the judged predictions of a file, in order; ``digest`` takes note of its bytes."""
+    return judge_task(questions, read_predictions(name, task.prediction_field, digest), task)
 
 
 def _checked(judged: Iterable[Judged], check: FileCheck) -> Iterator[Judged]:
@@ -1719,11 +1859,58 @@ def _checked(judged: Iterable[Judged], check: FileCheck) -> Iterator[Judged]:
     check.finish()
 
 
-def finish_file(questions: Mapping[str, Question], name: str, task: Task, judged: Iterable[Judged]) -> Outcome:
-    """Make of the judged predictions of a file what the task asks for."""
-    scored = collect(questions, _checked(judged, FileCheck(name, task.prediction_field, questions)))
+@functools.lru_cache(maxsize=1)
+def _own_sha256() -> str:
+    import hashlib
+
+    with open(__file__, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _provenance(report: Mapping[str, Any], name: str, sha256: str, task: Task) -> dict[str, Any]:
+    """Return what a report was made of and with, ending in the one line to quote."""
+    gold = task.gold or {}
+    settings = {
+        "missing": "ignored" if task.ignore_missing else "zero",
+        "prediction_field": task.prediction_field or "auto",
+    }
+    parts = (
+        "xldocbench",
+        f"v:{__version__}",
+        f"eval:{_own_sha256()[:8]}",
+        f"gold:{gold.get('sha256', '')[:8]}",
+        f"n:{report['evaluated_count']}",
+        f"missing:{settings['missing']}",
+        f"field:{settings['prediction_field']}",
+    )
+    return {
+        "evaluator": {"name": "xldocbench", "version": __version__, "sha256": _own_sha256()},
+        "gold": gold,
+        "predictions": {"file": os.path.basename(name), "sha256": sha256},
+        "settings": settings,
+        "signature": "|".join(parts),
+    }
+
+
+def finish_file(
+    questions: Mapping[str, Question], name: str, task: Task, judge: Callable[[Digest], Iterable[Judged]]
+) -> Outcome:
+    """Make of a predictions file what the task asks for.
+
+    ``judge`` yields its judged predictions and lets the digest that it is given take note of the file's bytes.
+    """
+    import hashlib
+
+    digest = hashlib.sha256()
+    scored = collect(questions, _checked(judge(digest), FileCheck(name, task.prediction_field, questions)))
     warning = _extra_ids_warning(name, questions, scored)
     report = build_report(scored, task.ignore_missing)
+    if task.clusters is not None:
+        from xldocbench.uncertainty import confidence_of
+
+        evaluated = [v for v in scored.verdicts if not (task.ignore_missing and v.score.rule == "missing")]
+        report["confidence"] = confidence_of(evaluated, task.clusters)
+    report["provenance"] = _provenance(report, name, digest.hexdigest(), task)
     csv = rows_as_csv(report["per_question"]) if task.table else None
     slim = {key: value for key, value in report.items() if key != "per_question"}
     content = report_as_json(report if task.rows_in_report else slim) if task.report else None
@@ -1757,14 +1944,28 @@ def _outputs(folder: str | None, systems: Iterable[str], suffix: str) -> dict[st
     return {system: os.path.join(folder, system + suffix) for system in systems}
 
 
+def _gate(reports: Mapping[str, Mapping[str, Any]], fail_under: Mapping[str, float]) -> int:
+    """Return the exit code of ``--fail-under``; what failed is said in one line."""
+    failed = [
+        f"{name}: {metric} {report['overall'][metric]} is under {least}"
+        for name, report in reports.items()
+        for metric, least in fail_under.items()
+        if report["overall"][metric] < least
+    ]
+    if not failed:
+        return 0
+    _tell(f"FAILED: {'; '.join(failed)}")
+    return EXIT_GATE
+
+
 def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], name: str, task: Task) -> int:
     if arguments.jobs > 1 and not is_json_container(name):
         from xldocbench.parallel import judge_file_in_processes
 
-        judged = judge_file_in_processes(questions, name, task, arguments.jobs)
+        judge = functools.partial(judge_file_in_processes, questions, name, task, arguments.jobs)
     else:
-        judged = judge_file(questions, name, task)
-    outcome = finish_file(questions, name, task, _with_progress(judged, len(questions)))
+        judge = functools.partial(judge_file, questions, name, task)
+    outcome = finish_file(questions, name, task, lambda digest: _with_progress(judge(digest), len(questions)))
     for warning in filter(None, (outcome.warning, *outcome.report["warnings"])):
         _tell(f"WARNING: {warning}")
     contents = {}
@@ -1777,7 +1978,7 @@ def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], n
     if to_stdout is not None:
         _write_stdout(to_stdout)
     _print(summary_of(outcome.report), sys.stdout if to_stdout is None else sys.stderr)
-    return 0
+    return _gate({name: outcome.report}, arguments.fail_under)
 
 
 def _run_several(
@@ -1791,7 +1992,10 @@ def _run_several(
 
         outcomes = finish_files_in_processes(questions, list(files.values()), task, arguments.jobs)
     else:
-        outcomes = (finish_file(questions, name, task, judge_file(questions, name, task)) for name in files.values())
+        outcomes = (
+            finish_file(questions, name, task, functools.partial(judge_file, questions, name, task))
+            for name in files.values()
+        )
     reports: dict[str, dict[str, Any]] = {}
     contents: dict[str, bytes] = {}
     warnings: list[str] = []
@@ -1808,7 +2012,7 @@ def _run_several(
         _tell(f"WARNING: {warning}")
     write_files(contents)
     _print(table_of(reports), sys.stdout)
-    return 0
+    return _gate(reports, arguments.fail_under)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -1817,14 +2021,22 @@ def _run(arguments: argparse.Namespace) -> int:
     _check_outputs(outputs, [*arguments.predictions, *gold_files])
     if len(outputs) == 2 and _is_same_file(*outputs) and not os.path.isdir(outputs[0]):
         raise EvaluationError(f"--output and --per-question-csv are both {outputs[0]}; choose another name for one")
+    gold = load_gold_files(gold_files)
+    questions = index_questions(gold.records)
+    clusters = None
+    if arguments.confidence:
+        from xldocbench.uncertainty import clusters_of
+
+        clusters = clusters_of(gold.records)
     task = Task(
         arguments.prediction_field,
         arguments.ignore_missing,
         report=arguments.output is not None,
         rows_in_report=not arguments.no_per_question_json,
         table=arguments.per_question_csv is not None,
+        gold=gold.provenance,
+        clusters=clusters,
     )
-    questions = index_questions(load_gold_records(gold_files))
     if len(arguments.predictions) == 1 and not os.path.isdir(arguments.predictions[0]):
         return _run_one(arguments, questions, arguments.predictions[0], task)
     return _run_several(arguments, questions, _predictions_files(arguments.predictions), task)

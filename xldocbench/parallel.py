@@ -10,9 +10,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from typing import BinaryIO, NamedTuple, TypeVar
 
 from xldocbench.evaluate import (
+    Digest,
     EvaluationError,
     Judged,
     Outcome,
@@ -54,7 +56,7 @@ def _judge_block(task: Task, block: Block) -> list[Judged]:
 
 
 def _finish_file(task: Task, name: str) -> Outcome:
-    return finish_file(_questions, name, task, judge_file(_questions, name, task))
+    return finish_file(_questions, name, task, partial(judge_file, _questions, name, task))
 
 
 def _in_order(
@@ -80,17 +82,22 @@ def _in_order(
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _blocks(name: str, file: BinaryIO) -> Iterator[Block]:
+def _blocks(name: str, file: BinaryIO, digest: Digest) -> Iterator[Block]:
     first = 1
     while lines := file.readlines(BLOCK_BYTES):
+        digest.update(b"".join(lines))
         yield Block(name, lines, first)
         first += len(lines)
 
 
-def judge_file_in_processes(questions: Mapping[str, Question], name: str, task: Task, jobs: int) -> Iterator[Judged]:
+def judge_file_in_processes(
+    questions: Mapping[str, Question], name: str, task: Task, jobs: int, digest: Digest
+) -> Iterator[Judged]:
     """Yield the judged predictions of a JSONL file, in order, as ``judge_file`` does."""
+    # The clusters are for the report, which is made here: they need not travel.
+    task = task._replace(clusters=None)
     with open(name, "rb") as file:
-        for block in _in_order(_judge_block, task, _blocks(name, file), questions, jobs):
+        for block in _in_order(_judge_block, task, _blocks(name, file, digest), questions, jobs):
             yield from block
 
 

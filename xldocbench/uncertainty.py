@@ -1,0 +1,192 @@
+"""How sure is a score? Error bars for means over questions that rise and fall together.
+
+Questions about one document are no independent evidence: what makes one hard makes its neighbours hard.
+The unit of evidence is therefore the *cluster*: the document, or the series of documents that
+cross-document questions tie together. Everything here is a pure function; scores are fractions in 0..1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+from xldocbench.evaluate import BREAKDOWNS, METRICS, Verdict
+
+LEVEL = 0.95
+METHOD = "cluster-robust standard error, Student's t with clusters - 1 degrees of freedom"
+
+
+# ---- clusters
+
+
+def document_ids(record: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the documents that a gold record names, in order."""
+    several = record.get("documents")
+    references = several if isinstance(several, list) else [record.get("document")]
+    ids = (reference.get("document_id") for reference in references if isinstance(reference, dict))
+    return [str(document_id) for document_id in ids if document_id not in (None, "")]
+
+
+def clusters_of(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the cluster of each question: question id → label.
+
+    The cluster is the question's document; documents that a cross-document question names together are one
+    cluster, and so on through all such questions (connected components). A cluster is labelled by the
+    first of its document ids in alphabetical order. A question that names no document is its own cluster.
+    """
+    parent: dict[str, str] = {}
+
+    def root_of(document_id: str) -> str:
+        root = document_id
+        while parent.setdefault(root, root) != root:
+            root = parent[root]
+        while parent[document_id] != root:
+            parent[document_id], document_id = root, parent[document_id]
+        return root
+
+    named: dict[str, list[str]] = {}
+    for record in records:
+        ids = named[str(record["question_id"])] = document_ids(record)
+        for document_id in ids:
+            first, second = sorted((root_of(ids[0]), root_of(document_id)))
+            parent[second] = first
+    return {question_id: root_of(ids[0]) if ids else f"question {question_id}" for question_id, ids in named.items()}
+
+
+# ---- Student's t
+
+
+def _regularised_incomplete_beta(a: float, b: float, x: float) -> float:
+    """Return I_x(a, b), by the continued fraction of its tail (modified Lentz)."""
+    if x <= 0.0 or x >= 1.0:
+        return 0.0 if x <= 0.0 else 1.0
+    if x > (a + 1.0) / (a + b + 2.0):
+        return 1.0 - _regularised_incomplete_beta(b, a, 1.0 - x)
+    tiny = 1e-300
+    c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
+    d = 1.0 / (d if abs(d) > tiny else tiny)
+    fraction = d
+    for m in range(1, 10_000):
+        for numerator in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1.0 + numerator * d
+            d = 1.0 / (d if abs(d) > tiny else tiny)
+            c = 1.0 + numerator / c
+            c = c if abs(c) > tiny else tiny
+            fraction *= c * d
+        if abs(c * d - 1.0) < 1e-16:
+            break
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    return front * fraction / a
+
+
+def student_t_upper_tail(t: float, degrees: int) -> float:
+    """Return the probability that Student's t exceeds ``t`` ≥ 0 with so many degrees of freedom."""
+    return 0.5 * _regularised_incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t))
+
+
+def student_t_quantile(probability: float, degrees: int) -> float:
+    """Return t such that Student's t stays below it with ``probability`` (0.5 < p < 1), degrees ≥ 1.
+
+    Found by bisection of the tail probability; agrees with tabled values to 9 significant digits.
+    """
+    tail = 1.0 - probability
+    low, high = 0.0, max(2.0, NormalDist().inv_cdf(probability))
+    while student_t_upper_tail(high, degrees) > tail:
+        high *= 2.0
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        if middle in (low, high):
+            break
+        if student_t_upper_tail(middle, degrees) > tail:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2.0
+
+
+# ---- error bars
+
+
+class ErrorBar(NamedTuple):
+    """A mean with its cluster-robust standard error and 95% interval; None where fewer than two clusters tell."""
+
+    mean: float
+    se: float | None
+    low: float | None
+    high: float | None
+    clusters: int
+
+
+def error_bar(values: Sequence[float], clusters: Sequence[str]) -> ErrorBar:
+    """Return mean, standard error and 95% interval of values that belong to the given clusters.
+
+    SE² = G/(G−1) · Σ_g (Σ_{i in g} (x_i − mean))² / n², for G clusters and n values; the interval is
+    mean ± t · SE with Student's t for G − 1 degrees of freedom, not clipped. Sums are rounded once, so that
+    no order of the values changes a bit.
+    """
+    count = len(values)
+    mean = math.fsum(values) / count if count else 0.0
+    groups: dict[str, list[float]] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        groups.setdefault(cluster, []).append(value)
+    if len(groups) < 2:
+        return ErrorBar(mean, None, None, None, len(groups))
+    factor = len(groups) / (len(groups) - 1)
+    squares = math.fsum(math.fsum([*group, *[-mean] * len(group)]) ** 2 for group in groups.values())
+    se = math.sqrt(factor * squares) / count
+    reach = _critical_value(len(groups) - 1) * se
+    return ErrorBar(mean, se, mean - reach, mean + reach, len(groups))
+
+
+@lru_cache(maxsize=1024)
+def _critical_value(degrees: int) -> float:
+    return student_t_quantile(0.5 + LEVEL / 2.0, degrees)
+
+
+def _clipped(value: float | None) -> float | None:
+    return None if value is None else min(1.0, max(0.0, value))
+
+
+def _bars(verdicts: Sequence[Verdict], clusters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the number of clusters, and of each metric the error bar clipped to 0..1."""
+    labels = [clusters[verdict.question.question_id] for verdict in verdicts]
+    result: dict[str, Any] = {"clusters": len(set(labels))}
+    for metric in METRICS:
+        bar = error_bar([getattr(verdict.score, metric) for verdict in verdicts], labels)
+        result[metric] = {"se": bar.se, "low": _clipped(bar.low), "high": _clipped(bar.high)}
+    return result
+
+
+def half_width(confidence: Mapping[str, Any], metric: str) -> float | None:
+    """Return half the overall interval of a metric in a ``confidence`` block, before clipping; None if not stated."""
+    se = confidence["overall"][metric]["se"]
+    return None if se is None else _critical_value(confidence["clusters"] - 1) * se
+
+
+def confidence_of(verdicts: Sequence[Verdict], clusters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ``confidence`` block of a report on these verdicts. ``clusters``: question id → label.
+
+    Overall and for each label of each breakdown: standard error and 95% interval of the three metrics,
+    unrounded; null where fewer than two clusters tell.
+    """
+    overall = _bars(verdicts, clusters)
+    breakdowns: dict[str, dict[str, Any]] = {}
+    for name, labels_of in BREAKDOWNS.items():
+        groups: dict[str, list[Verdict]] = {}
+        for verdict in verdicts:
+            for label in labels_of(verdict.question):
+                groups.setdefault(label, []).append(verdict)
+        breakdowns[name] = {label: _bars(group, clusters) for label, group in sorted(groups.items())}
+    return {
+        "method": METHOD,
+        "level": LEVEL,
+        "clusters": overall.pop("clusters"),
+        "overall": overall,
+        "breakdowns": breakdowns,
+    }
