@@ -188,7 +188,7 @@ def test_confidence_is_added_to_report_and_summary(tmp_path: Path, capsys: pytes
     # One cluster alone: not stated.
     assert block["breakdowns"]["split"]["cross_doc"] == {
         "clusters": 1,
-        **dict.fromkeys(("accuracy", "token_f1", "anls"), {"se": None, "low": None, "high": None}),
+        **{metric: {"se": None, "low": None, "high": None} for metric in ("accuracy", "token_f1", "anls")},
     }
 
 
