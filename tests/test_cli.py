@@ -444,6 +444,14 @@ def test_progress_shows_after_a_second_and_on_a_terminal_alone(
     assert terminal.getvalue().endswith("\r\x1b[K") is shown
 
 
+def test_progress_counts_systems_where_there_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, looks = _Terminal(), iter(range(1000))
+    monkeypatch.setattr("time.monotonic", lambda: next(looks) * 2)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["--gold-files", GOLD, "--predictions", PERFECT, IMPERFECT]) == 0
+    assert terminal.getvalue().startswith("\rscored 1 of 2\rscored 2 of 2\r\x1b[K")
+
+
 # ---- the package
 
 

@@ -66,6 +66,14 @@ def test_several_systems_make_a_table_and_a_report_each(
     assert (tables / "imperfect.csv").read_bytes().count(b"\n") == 6
 
 
+def test_reports_and_tables_may_share_a_folder(runs: Path, tmp_path: Path) -> None:
+    folder = str(tmp_path / "new")
+    arguments = ["--gold-files", GOLD, "--predictions", str(runs), "--output", folder, "--per-question-csv", folder]
+    assert main(arguments) == 0
+    names = ["imperfect.csv", "imperfect.json", "perfect.csv", "perfect.json"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == names
+
+
 @pytest.mark.parametrize("jobs", ["1", "2", "5"])
 @pytest.mark.parametrize("block_bytes", [1, 300, 1 << 18])
 def test_the_lines_of_one_file_give_the_same_bytes_for_any_number_of_processes(

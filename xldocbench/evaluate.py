@@ -18,13 +18,15 @@ import re
 import stat
 import sys
 from operator import eq
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeVar
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 __version__ = "1.0.0"
+
+Item = TypeVar("Item")
 
 # --------------------------------------------------------------------------------------------------
 # Text normalisation (rule 2)
@@ -1752,16 +1754,16 @@ def _write_stdout(content: bytes) -> None:
         buffer.write(content)
 
 
-def _with_progress(judged: Iterable[Judged], total: int) -> Iterator[Judged]:
-    """Pass judged predictions through; after a second, keep a count on stderr if someone is looking at it."""
+def _with_progress(scored: Iterable[Item], total: int) -> Iterator[Item]:
+    """Pass scored questions or systems through; after a second, keep a count on stderr if someone is looking at it."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield from judged
+        yield from scored
         return
     import time
 
     next_time = time.monotonic() + 1.0
     shown = False
-    for done, item in enumerate(judged, start=1):
+    for done, item in enumerate(scored, start=1):
         yield item
         if time.monotonic() >= next_time:
             next_time += 0.2
@@ -1959,6 +1961,10 @@ def _gate(reports: Mapping[str, Mapping[str, Any]], fail_under: Mapping[str, flo
 
 
 def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], name: str, task: Task) -> int:
+    if task.report and task.table and _is_same_file(arguments.output, arguments.per_question_csv):
+        raise EvaluationError(
+            f"--output and --per-question-csv are both {arguments.output}; choose another name for one"
+        )
     if arguments.jobs > 1 and not is_json_container(name):
         from xldocbench.parallel import judge_file_in_processes
 
@@ -1999,7 +2005,7 @@ def _run_several(
     reports: dict[str, dict[str, Any]] = {}
     contents: dict[str, bytes] = {}
     warnings: list[str] = []
-    for system, outcome in zip(files, outcomes, strict=True):
+    for system, outcome in zip(files, _with_progress(outcomes, len(files)), strict=True):
         reports[system] = outcome.report
         if outcome.warning is not None:
             warnings.append(f"{system}: {outcome.warning}")
@@ -2019,8 +2025,6 @@ def _run(arguments: argparse.Namespace) -> int:
     gold_files = arguments.gold_files or _default_gold_files(arguments.data_dir)
     outputs = [path for path in (arguments.output, arguments.per_question_csv) if path is not None]
     _check_outputs(outputs, [*arguments.predictions, *gold_files])
-    if len(outputs) == 2 and _is_same_file(*outputs) and not os.path.isdir(outputs[0]):
-        raise EvaluationError(f"--output and --per-question-csv are both {outputs[0]}; choose another name for one")
     gold = load_gold_files(gold_files)
     questions = index_questions(gold.records)
     clusters = None
