@@ -41,13 +41,14 @@ def test_the_commands_for_several_systems_print_what_stands_below_them(run: Run,
     assert len(list((tmp_path / "reports").iterdir())) == 13
 
 
-def test_the_command_for_error_bars_prints_what_stands_below_it(run: Run, tmp_path: Path) -> None:
-    section = README[README.index("## Error bars and the signature") :]
+@pytest.mark.parametrize("heading", ["## Error bars and the signature", "## Is it better?"])
+def test_a_command_on_the_reference_systems_prints_what_stands_below_it(run: Run, tmp_path: Path, heading: str) -> None:
+    section = README[README.index(heading) :]
     match = re.search(r"```console\n\$ python (.*?)\n(.*?)```", section, flags=re.DOTALL)
     assert match is not None
     run(str(ROOT / "code" / "reference_systems.py"), "--output-dir", "runs", cwd=tmp_path)
-    script, *arguments = shlex.split(match.group(1))
-    result = run(str(ROOT / script), *arguments, cwd=tmp_path, PYTHONIOENCODING="utf-8")
+    arguments = shlex.split(match.group(1).replace("code/", f"{ROOT}/code/"))
+    result = run(*arguments, cwd=tmp_path, PYTHONIOENCODING="utf-8")
     assert (result.returncode, result.stdout.decode()) == (0, match.group(2))
 
 

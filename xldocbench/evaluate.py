@@ -1557,7 +1557,7 @@ def _job_count(text: str) -> int:
     return int(text) or os.cpu_count() or 1
 
 
-def _metric_limits(text: str) -> dict[str, float]:
+def metric_limits(text: str) -> dict[str, float]:
     """Read "accuracy=0.35,token_f1=0.4"; each limit is a fraction in 0..1."""
     import argparse
 
@@ -1658,7 +1658,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     add(
         "--fail-under",
-        type=_metric_limits,
+        type=metric_limits,
         default={},
         metavar="METRIC=X,...",
         help="exit with 3 where a score is under X, a fraction, such as accuracy=0.35,token_f1=0.4 (default: never)",
@@ -1671,7 +1671,8 @@ def _gold_files_in(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in GOLD_FILES]
 
 
-def _default_gold_files(data_dir: str | None) -> list[str]:
+def default_gold_files(data_dir: str | None) -> list[str]:
+    """Return the gold files of ``--data-dir``, or where that is None of the first data directory that has them."""
     chosen, source = data_dir, "--data-dir"
     if chosen is None:
         chosen, source = os.environ.get(DATA_DIR_VARIABLE) or None, DATA_DIR_VARIABLE
@@ -1777,7 +1778,8 @@ def _examples(ids: Sequence[str]) -> str:
     return ", ".join(map(repr, ids[:3])) + (", …" if len(ids) > 3 else "")
 
 
-def _print(text: str, stream: TextIO | None) -> None:
+def print_to(text: str, stream: TextIO | None) -> None:
+    """Print to a stream that may be closed, or may lack the sign ±."""
     # With its descriptor closed a stream is None, and print would turn to stdout.
     if stream is None:
         return
@@ -1788,8 +1790,9 @@ def _print(text: str, stream: TextIO | None) -> None:
     print(text, file=stream)
 
 
-def _tell(line: str) -> None:
-    _print(line.replace("\r", "\\r").replace("\n", "\\n"), sys.stderr)
+def tell(line: str) -> None:
+    """Write one line to stderr, whatever it holds."""
+    print_to(line.replace("\r", "\\r").replace("\n", "\\n"), sys.stderr)
 
 
 def _extra_ids_warning(name: str, questions: Mapping[str, Question], scored: Scored) -> str | None:
@@ -1862,7 +1865,8 @@ def _checked(judged: Iterable[Judged], check: FileCheck) -> Iterator[Judged]:
 
 
 @functools.lru_cache(maxsize=1)
-def _own_sha256() -> str:
+def own_sha256() -> str:
+    """Return the SHA-256 of this file: two scores by one evaluator are by the same rules."""
     import hashlib
 
     with open(__file__, "rb") as file:
@@ -1879,14 +1883,14 @@ def _provenance(report: Mapping[str, Any], name: str, sha256: str, task: Task) -
     parts = (
         "xldocbench",
         f"v:{__version__}",
-        f"eval:{_own_sha256()[:8]}",
+        f"eval:{own_sha256()[:8]}",
         f"gold:{gold.get('sha256', '')[:8]}",
         f"n:{report['evaluated_count']}",
         f"missing:{settings['missing']}",
         f"field:{settings['prediction_field']}",
     )
     return {
-        "evaluator": {"name": "xldocbench", "version": __version__, "sha256": _own_sha256()},
+        "evaluator": {"name": "xldocbench", "version": __version__, "sha256": own_sha256()},
         "gold": gold,
         "predictions": {"file": os.path.basename(name), "sha256": sha256},
         "settings": settings,
@@ -1956,7 +1960,7 @@ def _gate(reports: Mapping[str, Mapping[str, Any]], fail_under: Mapping[str, flo
     ]
     if not failed:
         return 0
-    _tell(f"FAILED: {'; '.join(failed)}")
+    tell(f"FAILED: {'; '.join(failed)}")
     return EXIT_GATE
 
 
@@ -1973,7 +1977,7 @@ def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], n
         judge = functools.partial(judge_file, questions, name, task)
     outcome = finish_file(questions, name, task, lambda digest: _with_progress(judge(digest), len(questions)))
     for warning in filter(None, (outcome.warning, *outcome.report["warnings"])):
-        _tell(f"WARNING: {warning}")
+        tell(f"WARNING: {warning}")
     contents = {}
     if outcome.json is not None:
         contents[arguments.output] = outcome.json
@@ -1983,7 +1987,7 @@ def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], n
     write_files(contents)
     if to_stdout is not None:
         _write_stdout(to_stdout)
-    _print(summary_of(outcome.report), sys.stdout if to_stdout is None else sys.stderr)
+    print_to(summary_of(outcome.report), sys.stdout if to_stdout is None else sys.stderr)
     return _gate({name: outcome.report}, arguments.fail_under)
 
 
@@ -2015,14 +2019,14 @@ def _run_several(
             contents[tables[system]] = outcome.csv
     # What is said of the gold is the same for every system.
     for warning in (*warnings, *next(iter(reports.values()))["warnings"]):
-        _tell(f"WARNING: {warning}")
+        tell(f"WARNING: {warning}")
     write_files(contents)
-    _print(table_of(reports), sys.stdout)
+    print_to(table_of(reports), sys.stdout)
     return _gate(reports, arguments.fail_under)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    gold_files = arguments.gold_files or _default_gold_files(arguments.data_dir)
+    gold_files = arguments.gold_files or default_gold_files(arguments.data_dir)
     outputs = [path for path in (arguments.output, arguments.per_question_csv) if path is not None]
     _check_outputs(outputs, [*arguments.predictions, *gold_files])
     gold = load_gold_files(gold_files)
@@ -2076,11 +2080,11 @@ def run_command(
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except EvaluationError as error:
-        _tell(f"ERROR: {error}")
+        tell(f"ERROR: {error}")
     except OSError as error:
         _silence_stdout()
         place = "stdout" if error.filename is None else error.filename or "''"
-        _tell(f"ERROR: {place}: {error.strerror or error}")
+        tell(f"ERROR: {place}: {error.strerror or error}")
     return EXIT_ERROR
 
 
