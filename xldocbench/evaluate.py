@@ -34,7 +34,8 @@ Item = TypeVar("Item")
 
 _LEADING_PHRASES = ("the answer is", "answer:", "answer is")
 _DROPPED_CHARACTERS = re.compile(r"[^\w\s.\-%]+")
-_DROPPED_ASCII = bytes(code for code in range(128) if _DROPPED_CHARACTERS.match(chr(code)))
+_ASCII = bytes(range(128))
+_DROPPED_ASCII = bytes(code for code in _ASCII if _DROPPED_CHARACTERS.match(chr(code)))
 # Two patterns that each begin with a literal: searched about four times as fast as r"\b(?:an?|the)\b".
 _ARTICLE_THE = re.compile(r"the(?<!\wthe)(?!\w)")
 _ARTICLE_A = re.compile(r"a(?<!\wa)n?(?!\w)")
@@ -50,10 +51,13 @@ def _tokens(lowered: str) -> list[str]:
         for phrase in _LEADING_PHRASES:
             if lowered.startswith(phrase):
                 lowered = lowered[len(phrase) :].strip()
-    if lowered.isascii():
-        kept = lowered.encode("ascii").translate(None, _DROPPED_ASCII).decode("ascii")
-    else:
-        kept = _DROPPED_CHARACTERS.sub("", lowered)
+    # Bytes below 128 stand for themselves alone in UTF-8, and lose the unwanted ones ten times as fast as text.
+    encoded = lowered.encode("utf-8", "surrogatepass").translate(None, _DROPPED_ASCII)
+    kept = encoded.decode("utf-8", "surrogatepass")
+    if not kept.isascii():
+        beyond_ascii = encoded.translate(None, _ASCII).decode("utf-8", "surrogatepass")
+        if _DROPPED_CHARACTERS.search(beyond_ascii):
+            kept = _DROPPED_CHARACTERS.sub("", kept)
     return _ARTICLE_A.sub(" ", _ARTICLE_THE.sub(" ", kept)).split()
 
 
@@ -629,13 +633,14 @@ def accuracy_score(prediction: str, gold: str, answer_type: str) -> float:
 # --------------------------------------------------------------------------------------------------
 
 
-def _token_f1(prediction_tokens: Iterable[str], gold_tokens: frozenset[str]) -> float:
-    predicted = set(prediction_tokens)
+def _token_f1(prediction_tokens: Sequence[str], gold_tokens: frozenset[str]) -> float:
     if not gold_tokens:
-        return 0.0 if predicted else 1.0
-    common = len(gold_tokens & predicted)
-    if not common:
+        return 0.0 if prediction_tokens else 1.0
+    # Most wrong answers share nothing with the gold: then the set of a long text need not be made.
+    if gold_tokens.isdisjoint(prediction_tokens):
         return 0.0
+    predicted = set(prediction_tokens)
+    common = len(gold_tokens & predicted)
     precision = common / len(predicted)
     recall = common / len(gold_tokens)
     return 2 * precision * recall / (precision + recall)
