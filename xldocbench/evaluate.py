@@ -53,6 +53,8 @@ def _tokens(lowered: str) -> list[str]:
                 lowered = lowered[len(phrase) :].strip()
     # Bytes below 128 stand for themselves alone in UTF-8, and lose the unwanted ones ten times as fast as text.
     encoded = lowered.encode("utf-8", "surrogatepass").translate(None, _DROPPED_ASCII)
+    # Most articles stand between spaces, where replacing is faster than matching; the patterns take the rest.
+    encoded = encoded.replace(b" the ", b" ").replace(b" a ", b" ")
     kept = encoded.decode("utf-8", "surrogatepass")
     if not kept.isascii():
         beyond_ascii = encoded.translate(None, _ASCII).decode("utf-8", "surrogatepass")
