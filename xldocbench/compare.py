@@ -13,6 +13,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,7 @@ from xldocbench.evaluate import (
     Question,
     Score,
     __version__,
+    checked,
     collect,
     default_gold_files,
     index_questions,
@@ -121,19 +123,15 @@ def load_system(
     report = _report_in(path)
     if report is not None:
         return _system_of_report(name, path, report)
-    check = FileCheck(path, field, questions)
-    judged = list(judge_predictions(questions, read_predictions(path, field)))
-    for prediction, _ in judged:
-        check.see(prediction)
-    check.finish()
-    verdicts = collect(questions, judged).verdicts
+    judged = judge_predictions(questions, read_predictions(path, field))
+    scored = collect(questions, checked(judged, FileCheck(path, field, questions)))
+    if scored.extra_count == scored.prediction_count:
+        raise EvaluationError(f"no prediction in {path} is for a question of the gold; pass the gold it is for")
     answers = {
         verdict.question.question_id: Answer(verdict.prediction, verdict.score)
-        for verdict in verdicts
+        for verdict in scored.verdicts
         if not (ignore_missing and verdict.score.rule == "missing")
     }
-    if all(verdict.score.rule == "missing" for verdict in verdicts):
-        raise EvaluationError(f"no prediction in {path} is for a question of the gold; pass the gold it is for")
     missing = "ignored" if ignore_missing else "zero"
     return System(name, path, answers, gold.provenance["sha256"], own_sha256(), missing)
 
@@ -166,6 +164,10 @@ def check_comparable(systems: Sequence[System], gold: GoldFiles, allow_different
 # ---- comparing
 
 
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else 0.0
+
+
 def compare_pair(baseline: System, system: System, ids: Sequence[str], clusters: Mapping[str, str]) -> dict[str, Any]:
     """Compare two systems on the given questions; difference = system − baseline, numbers unrounded."""
     labels = [clusters[question_id] for question_id in ids]
@@ -176,8 +178,8 @@ def compare_pair(baseline: System, system: System, ids: Sequence[str], clusters:
         differences = [a - b for a, b in zip(ours, theirs, strict=True)]
         bar = error_bar(differences, labels)
         metrics[metric] = {
-            "baseline": error_bar(theirs, labels).mean,
-            "system": error_bar(ours, labels).mean,
+            "baseline": _mean(theirs),
+            "system": _mean(ours),
             "difference": bar.mean,
             "se": bar.se,
             "low": bar.low,
@@ -235,10 +237,7 @@ def compare(
     asked = set().union(*(system.answers for system in systems))
     rows = []
     for system in systems:
-        means = {
-            m: error_bar([getattr(a.score, m) for a in system.answers.values()], list(system.answers)).mean
-            for m in METRICS
-        }
+        means = {metric: _mean([getattr(a.score, metric) for a in system.answers.values()]) for metric in METRICS}
         rows.append({"name": system.name, "questions": len(system.answers), **means})
     first = systems[0]
     signature = (

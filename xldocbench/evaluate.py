@@ -1864,7 +1864,8 @@ def judge_file(questions: Mapping[str, Question], name: str, task: Task, digest:
     return judge_task(questions, read_predictions(name, task.prediction_field, digest), task)
 
 
-def _checked(judged: Iterable[Judged], check: FileCheck) -> Iterator[Judged]:
+def checked(judged: Iterable[Judged], check: FileCheck) -> Iterator[Judged]:
+    """Pass judged predictions through, and let the check see each of them and the end."""
     for item in judged:
         check.see(item.prediction)
         yield item
@@ -1915,7 +1916,7 @@ def finish_file(
     import hashlib
 
     digest = hashlib.sha256()
-    scored = collect(questions, _checked(judge(digest), FileCheck(name, task.prediction_field, questions)))
+    scored = collect(questions, checked(judge(digest), FileCheck(name, task.prediction_field, questions)))
     warning = _extra_ids_warning(name, questions, scored)
     report = build_report(scored, task.ignore_missing)
     if task.clusters is not None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from xldocbench.evaluate import (
     GOLD_FILES,
+    METRICS,
     EvaluationError,
     answer_kind,
     evaluate,
@@ -32,7 +33,6 @@ from xldocbench.evaluate import (
 
 OK, FAIL, NOT_STATED = "ok", "FAIL", "not stated"
 
-METRICS = ("accuracy", "token_f1", "anls")
 # Rows and summary are each rounded to 6 decimals, so that their means may differ by two half units.
 SUMMARY_TOLERANCE = 2e-6
 DOCUMENTS_FILE = "documents.jsonl"
