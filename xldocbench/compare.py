@@ -31,6 +31,7 @@ from xldocbench.evaluate import (
     Question,
     Score,
     __version__,
+    check_outputs,
     checked,
     collect,
     default_gold_files,
@@ -45,6 +46,7 @@ from xldocbench.evaluate import (
     read_predictions,
     run_command,
     tell,
+    write_files,
 )
 from xldocbench.uncertainty import (
     DRAWS,
@@ -370,18 +372,56 @@ def as_json(comparison: Mapping[str, Any]) -> str:
 FORMATS = {"text": as_text, "markdown": as_markdown, "csv": as_csv, "json": as_json, "latex": as_latex}
 
 
+def changed(baseline: System, system: System) -> tuple[list[str], list[str]]:
+    """Return the ids of the questions that the system won, and of those that it lost."""
+    common = sorted(baseline.answers.keys() & system.answers.keys())
+    won, lost = (
+        [q for q in common if better.answers[q].score.accuracy > worse.answers[q].score.accuracy]
+        for better, worse in ((system, baseline), (baseline, system))
+    )
+    return won, lost
+
+
 def changes(baseline: System, system: System) -> str:
     """Return the questions won and lost, each with both predictions and the rules that decided."""
     lines = []
-    for word, better, worse in (("won", system, baseline), ("lost", baseline, system)):
-        for q in sorted(baseline.answers.keys() & system.answers.keys()):
-            if better.answers[q].score.accuracy > worse.answers[q].score.accuracy:
-                before, after = (
-                    f"{answer.prediction!r} ({answer.score.rule})"
-                    for answer in (baseline.answers[q], system.answers[q])
-                )
-                lines.append(f"{word} {q}: {before} -> {after}")
+    for word, ids in zip(("won", "lost"), changed(baseline, system), strict=True):
+        for q in ids:
+            before, after = (
+                f"{answer.prediction!r} ({answer.score.rule})" for answer in (baseline.answers[q], system.answers[q])
+            )
+            lines.append(f"{word} {q}: {before} -> {after}")
     return "\n".join(lines)
+
+
+def as_html(
+    comparison: Mapping[str, Any], systems: Sequence[System], questions: Mapping[str, Question], warnings: Sequence[str]
+) -> bytes:
+    """Return a page with all that was compared, and the questions won and lost side by side."""
+    from xldocbench.html_report import Change, page_of_comparison
+
+    by_name = {system.name: system for system in systems}
+    both = []
+    for pair in comparison["pairs"]:
+        baseline, system = by_name[pair["baseline"]], by_name[pair["system"]]
+        both.append(
+            tuple(
+                [
+                    Change(
+                        q,
+                        questions[q].gold.text,
+                        baseline.answers[q].prediction,
+                        baseline.answers[q].score.rule,
+                        system.answers[q].prediction,
+                        system.answers[q].score.rule,
+                    )
+                    for q in ids
+                ]
+                for ids in changed(baseline, system)
+            )
+        )
+    tables = [(_heading(heading, pair), pair, _cells(pair)) for heading, pair in _sections(comparison)]
+    return page_of_comparison(comparison, HEAD, tables, both, warnings)  # type: ignore[arg-type]
 
 
 # ---- command line
@@ -402,6 +442,8 @@ def gate(comparison: Mapping[str, Any], margins: Mapping[str, float], significan
 def _names(paths: Sequence[str], given: Sequence[str] | None) -> list[str]:
     if given is not None and len(given) != len(paths):
         raise EvaluationError(f"--names gives {len(given)} names for {len(paths)} systems; give one each")
+    if given is not None and len(set(given)) < len(given):
+        raise EvaluationError("--names gives one name twice; give each system its own")
     names = list(given) if given is not None else [os.path.basename(path).partition(".")[0] for path in paths]
     # Two files of one name are told apart by their paths.
     return [path if names.count(name) > 1 and given is None else name for name, path in zip(names, paths, strict=True)]
@@ -429,7 +471,10 @@ def _run(arguments: argparse.Namespace) -> int:
         raise EvaluationError(f"published figures and changes do not go with --format {arguments.format}")
     results = arguments.leaderboard or Path(__file__).resolve().parent.parent / "results"
     quoted = published(arguments.with_published or "strict", results) if quotes else []
-    gold = load_gold_files(arguments.gold_files or default_gold_files(arguments.data_dir))
+    gold_files = arguments.gold_files or default_gold_files(arguments.data_dir)
+    if arguments.html is not None:
+        check_outputs([arguments.html], [*arguments.systems, *gold_files])
+    gold = load_gold_files(gold_files)
     questions, clusters = index_questions(gold.records), clusters_of(gold.records)
     systems = [
         load_system(name, path, questions, gold, arguments.prediction_field, arguments.ignore_missing)
@@ -437,12 +482,19 @@ def _run(arguments: argparse.Namespace) -> int:
     ]
     check_comparable(systems, gold, arguments.allow_different_questions)
     comparison = compare(systems, questions, clusters, arguments.all_pairs, arguments.by)
+    warnings = []
     if any(map(is_standin, questions)):
-        tell("WARNING: the gold is the synthetic stand-in: these scores say nothing about XL-DocBench")
+        warnings.append("the gold is the synthetic stand-in: these scores say nothing about XL-DocBench")
     for system in systems[1:]:
         left_out = len(systems[0].answers.keys() ^ system.answers.keys())
         if left_out:
-            tell(f"WARNING: {left_out} questions that only one of {systems[0].name} and {system.name} has are left out")
+            warnings.append(
+                f"{left_out} questions that only one of {systems[0].name} and {system.name} has are left out"
+            )
+    for warning in warnings:
+        tell(f"WARNING: {warning}")
+    if arguments.html is not None:
+        write_files({arguments.html: as_html(comparison, systems, questions, warnings)})
     print_to(FORMATS[arguments.format](comparison), sys.stdout)
     if arguments.list_changes:
         for system in systems[1:]:
@@ -472,6 +524,7 @@ def _build_parser() -> argparse.ArgumentParser:
     add("--all-pairs", action="store_true", help="compare every pair (default: each with the baseline)")
     add("--by", nargs="+", default=[], choices=BREAKDOWNS, metavar="NAME", help=f"also by {', '.join(BREAKDOWNS)}")
     add("--format", default="text", choices=FORMATS, help="default: text")
+    add("--html", metavar="FILE", help="write a page here: intervals, and the questions won and lost (default: none)")
     add("--list-changes", action="store_true", help="list the questions won and lost (default: no)")
     add("--allow-different-questions", action="store_true", help="compare the questions in common (default: an error)")
     add("--fail-if-worse", type=metric_limits, default={}, metavar="METRIC=X,...", help="exit with 3 on a larger drop")

@@ -12,6 +12,7 @@ Two choices of the benchmark that are easy to take for something else:
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -160,6 +161,38 @@ def _read_number(text: str, start: int) -> tuple[float, int]:
     return float(mantissa), end
 
 
+class Numeral(NamedTuple):
+    """A numeral in a text: its value (None where it overflows a double), and where it starts and ends.
+
+    The sign, if there is one, belongs to it.
+    """
+
+    value: float | None
+    start: int
+    end: int
+
+
+def find_numeral(text: str, position: int = 0) -> Numeral | None:
+    """Return the first numeral that starts at ``position`` or later, or None where there is none. Rule 5."""
+    first = _NUMERAL_START.search(text, position)
+    if first is None:
+        return None
+    start = first.start()
+    value, end = _read_number(text, start)
+    if slash := _SLASH.match(text, end):
+        denominator, end_of_fraction = _read_number(text, slash.end())
+        # A second slash makes it a date or a path, a zero no division: the first numeral stands alone.
+        if denominator != 0.0 and not _SLASH.match(text, end_of_fraction):
+            value = value / denominator if denominator != _OVERFLOW else _OVERFLOW
+            end = end_of_fraction
+    sign = _SIGN_BEFORE.search(text, max(0, start - 3), start)
+    if sign:
+        start = sign.start()
+        if sign.group(1) != "+":
+            value = -value
+    return Numeral(None if abs(value) == _OVERFLOW or value != value else value, start, end)
+
+
 def extract_number(text: str) -> float | None:
     """Return the leftmost number in ``text``, or None where there is none.
 
@@ -167,27 +200,27 @@ def extract_number(text: str) -> float | None:
     of any script; ignores units, ``%`` and magnitude words. A numeral that overflows a double is no
     number. The cost is linear in the length of the text. Rule 5.
     """
-    first = _NUMERAL_START.search(text)
-    if first is None:
-        return None
-    start = first.start()
-    value, end = _read_number(text, start)
-    if slash := _SLASH.match(text, end):
-        denominator, end = _read_number(text, slash.end())
-        # A second slash makes it a date or a path, a zero no division: the first numeral stands alone.
-        if denominator != 0.0 and not _SLASH.match(text, end):
-            value = value / denominator if denominator != _OVERFLOW else _OVERFLOW
-    if value == _OVERFLOW or value != value:
-        return None
-    sign = _SIGN_BEFORE.search(text, max(0, start - 3), start)
-    return -value if sign and sign.group(1) != "+" else value
+    numeral = find_numeral(text)
+    return numeral.value if numeral else None
 
 
 # --------------------------------------------------------------------------------------------------
 # Option and yes/no reading (rule 4)
 # --------------------------------------------------------------------------------------------------
 
-_REFUSAL_PHRASES = (
+
+class Reading(NamedTuple):
+    """What was read in a text (an option letter, or yes as True and no as False): where, and by which step.
+
+    ``step`` is a number of the lists of rule 4.
+    """
+
+    value: Any
+    start: int
+    step: int
+
+
+REFUSAL_PHRASES = (
     "not answerable",
     "unanswerable",
     "cannot be determined",
@@ -225,28 +258,40 @@ def _is_article(text: str, match: re.Match[str]) -> bool:
     return word is not None and word.group(1)[0].islower() and word.group(1) not in _WORDS_AFTER_OPTION_A
 
 
-def _option_of(text: str) -> str | None:
+def _options_by(pattern: re.Pattern[str], step: int, text: str) -> list[Reading]:
+    return [
+        Reading(match.group(1).upper(), match.start(1), step)
+        for match in pattern.finditer(text)
+        if not _is_article(text, match)
+    ]
+
+
+def read_option(text: str) -> Reading | None:
     """Return the option letter A to D that ``text`` chooses, or None. Rule 4, "Choice"."""
     if only := _ONLY_OPTION.match(text):
-        return only.group(1).upper()
-    last = None
-    for match in _OPTION_AFTER_ANSWER.finditer(text):
-        if not _is_article(text, match):
-            last = match
-    if last:
-        return last.group(1).upper()
-    for pattern in (_OPTION_AFTER_OPTION, _CAPITAL_OPTION):
-        for match in pattern.finditer(text):
-            if not _is_article(text, match):
-                return match.group(1).upper()
+        return Reading(only.group(1).upper(), only.start(1), 1)
+    if after_answer := _options_by(_OPTION_AFTER_ANSWER, 2, text):
+        return after_answer[-1]
+    for step, pattern in ((3, _OPTION_AFTER_OPTION), (4, _CAPITAL_OPTION)):
+        if found := _options_by(pattern, step, text):
+            return found[0]
     label = _LOWER_LABEL.match(text)
-    return label.group(1).upper() if label else None
+    return Reading(label.group(1).upper(), label.start(1), 5) if label else None
+
+
+def options_in(text: str) -> list[Reading]:
+    """Return every letter A to D in ``text`` that reads as an option, in order, whichever is the one chosen."""
+    steps = ((2, _OPTION_AFTER_ANSWER), (3, _OPTION_AFTER_OPTION), (4, _CAPITAL_OPTION))
+    by_place = {found.start: found for step, pattern in steps for found in _options_by(pattern, step, text)}
+    if chosen := read_option(text):
+        by_place[chosen.start] = chosen
+    return [by_place[start] for start in sorted(by_place)]
 
 
 _TRUE_WORDS = frozenset("yes true correct".split())
 _FALSE_WORDS = frozenset("no false incorrect".split())
 _VERDICT_WORDS = _TRUE_WORDS | _FALSE_WORDS
-_NEGATORS = frozenset(
+NEGATORS = frozenset(
     "not never cannot isnt arent wasnt werent doesnt dont didnt cant wont hasnt havent hadnt"
     " shouldnt wouldnt couldnt".split()
 )
@@ -257,25 +302,30 @@ _VERDICT_AFTER_ANSWER = re.compile(
 )
 
 
-def _refuses(normalised: str) -> bool:
-    return any(phrase in normalised for phrase in _REFUSAL_PHRASES)
+def refusal_phrase_in(normalised: str) -> str | None:
+    """Return the first of ``REFUSAL_PHRASES`` that a normalised text contains. Rule 4, "Unanswerable"."""
+    return next((phrase for phrase in REFUSAL_PHRASES if phrase in normalised), None)
 
 
-def _verdict_of(text: str, normalised: str) -> bool | None:
-    """Return what ``text`` says to a yes/no question, or None. Rule 4, "Boolean"."""
-    if _refuses(normalised):
+def read_verdict(text: str, normalised: str) -> Reading | None:
+    """Return what ``text`` says to a yes/no question, or None. Rule 4, "Boolean".
+
+    The place is one in ``text`` in step 2, else one in ``normalised``.
+    """
+    if refusal_phrase_in(normalised):
         return None
-    answers = _VERDICT_AFTER_ANSWER.findall(text)
+    answers = list(_VERDICT_AFTER_ANSWER.finditer(text))
     if answers:
-        return answers[-1].lower() in _TRUE_WORDS
-    words = _WORD.findall(normalised)
+        return Reading(answers[-1].group(1).lower() in _TRUE_WORDS, answers[-1].start(1), 2)
+    matches = list(_WORD.finditer(normalised))
+    words = [match.group() for match in matches]
     for position, word in enumerate(words):
         if word in _VERDICT_WORDS:
-            negated = not _NEGATORS.isdisjoint(words[max(0, position - 3) : position])
-            return (word in _TRUE_WORDS) is not negated
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        if word in _NEGATORS and following not in _WORDS_OF_DOUBT:
-            return False
+            negated = not NEGATORS.isdisjoint(words[max(0, position - 3) : position])
+            return Reading((word in _TRUE_WORDS) is not negated, matches[position].start(), 3)
+    for match, word, following in zip(matches, words, [*words[1:], ""], strict=False):
+        if word in NEGATORS and following not in _WORDS_OF_DOUBT:
+            return Reading(False, match.start(), 4)
     return None
 
 
@@ -472,21 +522,38 @@ def is_known_format(answer_format: str) -> bool:
     return _format_key(answer_format) in _KIND_OF_FORMAT
 
 
+class Kind(NamedTuple):
+    """How an answer is judged, and the reason in words."""
+
+    name: str
+    because: str
+
+
+def kind_with_reason(answer_format: str, verification_rule: str = "") -> Kind:
+    """Return how an answer is judged, as :func:`answer_kind` does, and why."""
+    rule = verification_rule.strip().lower()
+    kind = _KIND_OF_FORMAT.get(_format_key(answer_format))
+    by_format = f"the answer format is {answer_format}"
+    by_rule = f"the verification rule is {rule}"
+    if kind == "unanswerable":
+        return Kind(kind, by_format)
+    if rule in _KIND_OF_RULE:
+        return Kind(_KIND_OF_RULE[rule], by_rule)
+    if kind is None:
+        unknown = f"the answer format {answer_format} is not known"
+        if "numeric" in rule or "tolerance" in rule:
+            return Kind("number", f"{unknown}, and {by_rule}")
+        return Kind("text", unknown)
+    return Kind(kind, by_format)
+
+
 @functools.lru_cache(maxsize=256)
 def answer_kind(answer_format: str, verification_rule: str = "") -> str:
     """Return how an answer is judged: "text", "number", "boolean", "choice" or "unanswerable".
 
     Formats are read without regard to case, spaces, ``_`` and ``-``. Rule 3.
     """
-    rule = verification_rule.strip().lower()
-    kind = _KIND_OF_FORMAT.get(_format_key(answer_format))
-    if kind == "unanswerable":
-        return kind
-    if rule in _KIND_OF_RULE:
-        return _KIND_OF_RULE[rule]
-    if kind is None:
-        return "number" if "numeric" in rule or "tolerance" in rule else "text"
-    return kind
+    return kind_with_reason(answer_format, verification_rule).name
 
 
 # --------------------------------------------------------------------------------------------------
@@ -528,7 +595,7 @@ RULES = {
 """Every rule code that a verdict can carry. The codes are stable."""
 
 
-class _Text:
+class Text:
     """A text with the forms in which it is compared, each made once."""
 
     __slots__ = ("lowered", "normalised", "text", "tokens")
@@ -540,7 +607,7 @@ class _Text:
         self.normalised = " ".join(self.tokens)
 
 
-class _Gold(_Text):
+class Gold(Text):
     """A gold answer with all that its judging needs, worked out once for any number of predictions."""
 
     __slots__ = ("kind", "number", "option", "score_of_itself", "token_set", "verdict")
@@ -552,16 +619,16 @@ class _Gold(_Text):
         self.score_of_itself = Score(1.0, 1.0, 1.0, "contained") if kind == "text" and self.tokens else None
         self.token_set = frozenset(self.tokens)
         self.number = extract_number(text) if kind == "number" else None
-        self.option = _option_of(text) if kind == "choice" else None
-        self.verdict = _verdict_of(text, self.normalised) if kind == "boolean" else None
+        self.option = read_option(text) if kind == "choice" else None
+        self.verdict = read_verdict(text, self.normalised) if kind == "boolean" else None
 
 
 @functools.lru_cache(maxsize=8192)
-def _prepare_gold(text: str, answer_format: str, verification_rule: str) -> _Gold:
-    return _Gold(text, answer_kind(answer_format, verification_rule))
+def _prepare_gold(text: str, answer_format: str, verification_rule: str) -> Gold:
+    return Gold(text, answer_kind(answer_format, verification_rule))
 
 
-def _text_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
+def _text_rule(prediction: Text, gold: Gold, raw_similarity: float) -> str:
     if gold.normalised and gold.normalised in prediction.normalised:
         return "contained"
     if prediction.normalised == prediction.lowered and gold.normalised == gold.lowered:
@@ -571,44 +638,47 @@ def _text_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
     return "similarity" if similarity >= SIMILARITY_THRESHOLD else "dissimilar"
 
 
-def _number_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
+def numbers_agree(number: float, gold: float) -> bool:
+    """Say whether a number agrees with that of the gold: within 5%, and with a gold of 0 within 0.000001. Rule 4."""
+    if gold == 0.0:
+        return abs(number) < ZERO_TOLERANCE
+    return abs(number - gold) / abs(gold) <= RELATIVE_TOLERANCE
+
+
+def _number_rule(prediction: Text, gold: Gold, raw_similarity: float) -> str:
     if gold.number is None:
         return _text_rule(prediction, gold, raw_similarity)
     number = extract_number(prediction.text)
     if number is None:
         return "no-number"
-    if gold.number == 0.0:
-        within = abs(number) < ZERO_TOLERANCE
-    else:
-        within = abs(number - gold.number) / abs(gold.number) <= RELATIVE_TOLERANCE
-    return "within-tolerance" if within else "outside-tolerance"
+    return "within-tolerance" if numbers_agree(number, gold.number) else "outside-tolerance"
 
 
-def _boolean_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
+def _boolean_rule(prediction: Text, gold: Gold, raw_similarity: float) -> str:
     if gold.verdict is None:
         return _text_rule(prediction, gold, raw_similarity)
-    verdict = _verdict_of(prediction.text, prediction.normalised)
+    verdict = read_verdict(prediction.text, prediction.normalised)
     if verdict is None:
         return "no-verdict"
-    return "same-verdict" if verdict is gold.verdict else "other-verdict"
+    return "same-verdict" if verdict.value is gold.verdict.value else "other-verdict"
 
 
-def _choice_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
+def _choice_rule(prediction: Text, gold: Gold, raw_similarity: float) -> str:
     if gold.option is None:
         return _text_rule(prediction, gold, raw_similarity)
-    option = _option_of(prediction.text)
+    option = read_option(prediction.text)
     if option is None:
         return "no-option"
-    return "same-option" if option == gold.option else "other-option"
+    return "same-option" if option.value == gold.option.value else "other-option"
 
 
-def _unanswerable_rule(prediction: _Text, gold: _Gold, raw_similarity: float) -> str:
-    return "refusal-phrase" if _refuses(prediction.normalised) else "no-refusal-phrase"
+def _unanswerable_rule(prediction: Text, gold: Gold, raw_similarity: float) -> str:
+    return "refusal-phrase" if refusal_phrase_in(prediction.normalised) else "no-refusal-phrase"
 
 
 # Each takes the prediction, the gold, and the similarity of the raw texts (0.0 where below ANLS_THRESHOLD),
 # which need not be computed again where normalising changed neither text.
-_RULE_OF_KIND: dict[str, Callable[[_Text, _Gold, float], str]] = {
+_RULE_OF_KIND: dict[str, Callable[[Text, Gold, float], str]] = {
     "text": _text_rule,
     "number": _number_rule,
     "boolean": _boolean_rule,
@@ -625,7 +695,7 @@ def accuracy_score(prediction: str, gold: str, answer_type: str) -> float:
     is a rule of the evaluation, not of this function: see :func:`score`.
     """
     prepared = _prepare_gold(gold, answer_type, answer_type)
-    text = _Text(prediction, _lowered(prediction))
+    text = Text(prediction, _lowered(prediction))
     rule = _RULE_OF_KIND[prepared.kind](text, prepared, _anls(text, prepared))
     return RULES[rule].accuracy
 
@@ -657,7 +727,7 @@ def token_f1_score(prediction: str, gold: str) -> float:
     return _token_f1(_tokens(_lowered(prediction)), frozenset(_tokens(_lowered(gold))))
 
 
-def _anls(prediction: _Text, gold: _Text) -> float:
+def _anls(prediction: Text, gold: Text) -> float:
     return _similarity_from(prediction.lowered, gold.lowered, ANLS_THRESHOLD)
 
 
@@ -681,13 +751,14 @@ class Score(NamedTuple):
 _NO_ANSWER = {rule: Score(0.0, 0.0, 0.0, rule) for rule in ("missing", "failed", "empty")}
 
 
-def _judge(text: str, gold: _Gold) -> Score:
+def score_as(text: str, gold: Gold) -> Score:
+    """Judge the text of a prediction against a prepared gold answer; a blank one scores 0. Rules 1.3, 4 and 6."""
     lowered = _lowered(text)
     if not lowered:
         return _NO_ANSWER["empty"]
     if gold.score_of_itself is not None and lowered == gold.lowered:
         return gold.score_of_itself
-    prediction = _Text(text, lowered)
+    prediction = Text(text, lowered)
     anls = _anls(prediction, gold)
     rule = _RULE_OF_KIND[gold.kind](prediction, gold, anls)
     return Score(RULES[rule].accuracy, _token_f1(prediction.tokens, gold.token_set), anls, rule)
@@ -706,7 +777,7 @@ def score(prediction: object, gold: object, answer_format: str = "Str", verifica
     text = text_of(prediction)
     if text is None:
         return _NO_ANSWER["empty"]
-    return _judge(text, _prepare_gold(text_of(gold) or "", answer_format, verification_rule))
+    return score_as(text, _prepare_gold(text_of(gold) or "", answer_format, verification_rule))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1120,8 +1191,9 @@ class Question(NamedTuple):
     """A gold question made ready for judging: its labels, and its answer prepared once."""
 
     question_id: str
-    gold: _Gold
+    gold: Gold
     answer_format: str
+    verification_rule: str
     split: str
     domain: str
     reasoning_type: str
@@ -1149,8 +1221,9 @@ def question_of(record: Mapping[str, Any]) -> Question:
     labels = tuple(dict.fromkeys(label for label in map(_label_text, sources) if label))
     return Question(
         question_id=_record_id(record, "gold"),
-        gold=_Gold(text_of(answer) or "", answer_kind(answer_format, verification_rule)),
+        gold=Gold(text_of(answer) or "", answer_kind(answer_format, verification_rule)),
         answer_format=answer_format or UNKNOWN,
+        verification_rule=verification_rule,
         split=_label(record.get("task_type")),
         domain=_label(metadata.get("domain")),
         reasoning_type=_label(metadata.get("reasoning_type")),
@@ -1187,7 +1260,7 @@ def judge_predictions(questions: Mapping[str, Question], predictions: Iterable[P
         elif prediction.text is None:
             yield Judged(prediction, _NO_ANSWER["empty"])
         else:
-            yield Judged(prediction, _judge(prediction.text, question.gold))
+            yield Judged(prediction, score_as(prediction.text, question.gold))
 
 
 class Scored(NamedTuple):
@@ -1473,6 +1546,26 @@ def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> bytes:
     return _encoded(buffer.getvalue())
 
 
+_FORMULA_START = re.compile(r"[=+\-@\t\r]")
+_PLAIN_NUMBER = re.compile(r"[+-]?\.?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?")
+
+
+def spreadsheet_safe(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row in which no text is taken for a formula: ``'`` stands before ``= + - @``, a tab or a CR.
+
+    Plain numbers stay as they are.
+    """
+
+    def safe(value: Any) -> Any:
+        if isinstance(value, list):
+            return list(map(safe, value))
+        if isinstance(value, str) and _FORMULA_START.match(value) and not _PLAIN_NUMBER.fullmatch(value):
+            return f"'{value}"
+        return value
+
+    return {key: safe(value) for key, value in row.items()}
+
+
 def table_of(reports: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table for people: a row for each system, with its counts and the metrics as percentages."""
     gold_counts = sorted({report["gold_count"] for report in reports.values()})
@@ -1508,6 +1601,7 @@ def summary_of(report: Mapping[str, Any]) -> str:
         f"Accuracy: {overall['accuracy']:.2%}{_reach(report, 'accuracy')}",
         f"Token F1: {overall['token_f1']:.2%}{_reach(report, 'token_f1')}",
         f"ANLS:     {overall['anls']:.2%}{_reach(report, 'anls')}",
+        *_disputed(report),
         *_signatures([report]),
     ]
     return "\n".join(lines)
@@ -1521,6 +1615,16 @@ def _reach(report: Mapping[str, Any], metric: str) -> str:
 
     reach = half_width(report["confidence"], metric)
     return " ± not stated" if reach is None else f" ± {reach:.2%}"
+
+
+def _disputed(report: Mapping[str, Any]) -> list[str]:
+    if "audit" not in report:
+        return []
+    disputed = report["audit"]["disputed"]
+    return [
+        f"Disputed: {disputed['too_strict']} too strict, {disputed['too_generous']} too generous"
+        f" (accuracy {disputed['lowest']:.2%} to {disputed['highest']:.2%})"
+    ]
 
 
 def _signatures(reports: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -1645,6 +1749,30 @@ def _build_parser() -> argparse.ArgumentParser:
         " file each (default: no CSV)",
     )
     add(
+        "--csv-safe",
+        action="store_true",
+        help="put ' before the cells of the CSV that a spreadsheet would run as a formula (default: texts as they are)",
+    )
+    add(
+        "--html",
+        metavar="FILE",
+        help="write a page to look at here: charts, and every question with its explanation; - for stdout; of"
+        " several systems, the folder for one page each (default: no page)",
+    )
+    add(
+        "--explain",
+        nargs="+",
+        default=[],
+        metavar="QUESTION_ID",
+        help="print how the scores of these questions came about, after the summary (default: none)",
+    )
+    add(
+        "--audit",
+        action="store_true",
+        help="flag the verdicts that rest on a known weakness of the rules: an audit block in the report, a line in"
+        " the summary (default: no flags)",
+    )
+    add(
         "--no-per-question-json",
         action="store_true",
         help="leave the per_question rows out of the JSON report (default: they are in)",
@@ -1707,7 +1835,7 @@ def _is_same_file(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-def _check_outputs(outputs: Sequence[str], inputs: Sequence[str]) -> None:
+def check_outputs(outputs: Sequence[str], inputs: Sequence[str]) -> None:
     """Refuse outputs that would destroy an input."""
     for output in outputs:
         for path in inputs:
@@ -1825,7 +1953,8 @@ def _extra_ids_warning(name: str, questions: Mapping[str, Question], scored: Sco
 class Task(NamedTuple):
     """What is to be done with each predictions file: how it is read, and what is made of it.
 
-    ``gold`` is the fingerprint of the gold; ``clusters`` (question id → label) asks for error bars.
+    ``gold`` is the fingerprint of the gold; ``clusters`` (question id → label) are for error bars; ``explain``
+    names the questions to explain.
     """
 
     prediction_field: str = ""
@@ -1833,21 +1962,29 @@ class Task(NamedTuple):
     report: bool = False
     rows_in_report: bool = True
     table: bool = False
+    spreadsheet_safe: bool = False
+    confidence: bool = False
+    audit: bool = False
+    page: bool = False
+    explain: tuple[str, ...] = ()
     gold: dict[str, Any] | None = None
     clusters: dict[str, str] | None = None
 
     @property
     def keeps_texts(self) -> bool:
         """Whether the texts of the predictions are needed once they are judged."""
-        return self.table or (self.report and self.rows_in_report)
+        rows = self.report and self.rows_in_report
+        return self.table or rows or self.audit or self.page or bool(self.explain)
 
 
 class Outcome(NamedTuple):
-    """What came of one predictions file: the report without its rows, the files' contents, and a warning."""
+    """What came of one predictions file: the report without its rows, the files' contents, what to tell people."""
 
     report: dict[str, Any]
     json: bytes | None
     csv: bytes | None
+    html: bytes | None
+    explanations: list[str]
     warning: str | None
 
 
@@ -1919,16 +2056,40 @@ def finish_file(
     scored = collect(questions, checked(judge(digest), FileCheck(name, task.prediction_field, questions)))
     warning = _extra_ids_warning(name, questions, scored)
     report = build_report(scored, task.ignore_missing)
-    if task.clusters is not None:
+    evaluated = [v for v in scored.verdicts if not (task.ignore_missing and v.score.rule == "missing")]
+    if task.confidence:
         from xldocbench.uncertainty import confidence_of
 
-        evaluated = [v for v in scored.verdicts if not (task.ignore_missing and v.score.rule == "missing")]
-        report["confidence"] = confidence_of(evaluated, task.clusters)
+        report["confidence"] = confidence_of(evaluated, task.clusters or {})
+    if task.audit:
+        from xldocbench.audit import audit_of
+
+        report["audit"] = audit_of(evaluated)
     report["provenance"] = _provenance(report, name, digest.hexdigest(), task)
-    csv = rows_as_csv(report["per_question"]) if task.table else None
+    explanations = []
+    if task.explain:
+        from xldocbench.explain import as_text, explain
+
+        verdicts = {verdict.question.question_id: verdict for verdict in scored.verdicts}
+        explanations = [as_text(explain(verdicts[question_id])) for question_id in task.explain]
+    page = None
+    if task.page:
+        from xldocbench.html_report import page_of_report
+
+        page = page_of_report(system_name(name), report, evaluated, task.clusters or {})
+    csv = None
+    if task.table:
+        csv = rows_as_csv(
+            map(spreadsheet_safe, report["per_question"]) if task.spreadsheet_safe else report["per_question"]
+        )
     slim = {key: value for key, value in report.items() if key != "per_question"}
     content = report_as_json(report if task.rows_in_report else slim) if task.report else None
-    return Outcome(slim, content, csv, warning)
+    return Outcome(slim, content, csv, page, explanations, warning)
+
+
+def system_name(path: str) -> str:
+    """Return the name of the system whose predictions stand in a file: the file's name without its ending."""
+    return re.sub(r"\.jsonl?\Z", "", os.path.basename(path), flags=re.IGNORECASE)
 
 
 def _predictions_files(arguments: Sequence[str]) -> dict[str, str]:
@@ -1942,7 +2103,7 @@ def _predictions_files(arguments: Sequence[str]) -> dict[str, str]:
             if not paths:
                 raise EvaluationError(f"{argument}: no .jsonl or .json file in this folder")
         for path in paths:
-            system = re.sub(r"\.jsonl?\Z", "", os.path.basename(path), flags=re.IGNORECASE)
+            system = system_name(path)
             if system in files:
                 raise EvaluationError(f"{files[system]} and {path} are both the system {system!r}; rename one")
             files[system] = path
@@ -1973,10 +2134,18 @@ def _gate(reports: Mapping[str, Mapping[str, Any]], fail_under: Mapping[str, flo
 
 
 def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], name: str, task: Task) -> int:
-    if task.report and task.table and _is_same_file(arguments.output, arguments.per_question_csv):
-        raise EvaluationError(
-            f"--output and --per-question-csv are both {arguments.output}; choose another name for one"
+    outputs = {
+        option: path
+        for option, path in (
+            ("--output", arguments.output),
+            ("--per-question-csv", arguments.per_question_csv),
+            ("--html", arguments.html),
         )
+        if path is not None
+    }
+    for (option, path), (other_option, other) in itertools.combinations(outputs.items(), 2):
+        if _is_same_file(path, other):
+            raise EvaluationError(f"{option} and {other_option} are both {path}; choose another name for one")
     if arguments.jobs > 1 and not is_json_container(name):
         from xldocbench.parallel import judge_file_in_processes
 
@@ -1986,16 +2155,14 @@ def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], n
     outcome = finish_file(questions, name, task, lambda digest: _with_progress(judge(digest), len(questions)))
     for warning in filter(None, (outcome.warning, *outcome.report["warnings"])):
         tell(f"WARNING: {warning}")
-    contents = {}
-    if outcome.json is not None:
-        contents[arguments.output] = outcome.json
-    if outcome.csv is not None:
-        contents[arguments.per_question_csv] = outcome.csv
+    made = zip(outputs.values(), filter(None, (outcome.json, outcome.csv, outcome.html)), strict=True)
+    contents = dict(made)
     to_stdout = contents.pop("-", None)
     write_files(contents)
     if to_stdout is not None:
         _write_stdout(to_stdout)
-    print_to(summary_of(outcome.report), sys.stdout if to_stdout is None else sys.stderr)
+    for_people = [summary_of(outcome.report), *outcome.explanations]
+    print_to("\n\n".join(for_people), sys.stdout if to_stdout is None else sys.stderr)
     return _gate({name: outcome.report}, arguments.fail_under)
 
 
@@ -2004,7 +2171,8 @@ def _run_several(
 ) -> int:
     outputs = _outputs(arguments.output, files, ".json")
     tables = _outputs(arguments.per_question_csv, files, ".csv")
-    _check_outputs([*outputs.values(), *tables.values()], list(files.values()))
+    pages = _outputs(arguments.html, files, ".html")
+    check_outputs([*outputs.values(), *tables.values(), *pages.values()], list(files.values()))
     if arguments.jobs > 1:
         from xldocbench.parallel import finish_files_in_processes
 
@@ -2017,6 +2185,7 @@ def _run_several(
     reports: dict[str, dict[str, Any]] = {}
     contents: dict[str, bytes] = {}
     warnings: list[str] = []
+    explanations: list[str] = []
     for system, outcome in zip(files, _with_progress(outcomes, len(files)), strict=True):
         reports[system] = outcome.report
         if outcome.warning is not None:
@@ -2025,22 +2194,38 @@ def _run_several(
             contents[outputs[system]] = outcome.json
         if outcome.csv is not None:
             contents[tables[system]] = outcome.csv
+        if outcome.html is not None:
+            contents[pages[system]] = outcome.html
+        explanations += (f"system: {system}\n{explanation}" for explanation in outcome.explanations)
     # What is said of the gold is the same for every system.
     for warning in (*warnings, *next(iter(reports.values()))["warnings"]):
         tell(f"WARNING: {warning}")
     write_files(contents)
-    print_to(table_of(reports), sys.stdout)
+    print_to("\n\n".join([table_of(reports), *explanations]), sys.stdout)
     return _gate(reports, arguments.fail_under)
+
+
+def _nearest(question_id: str, questions: Mapping[str, Question]) -> str:
+    """Return a hint at the known id that is most like another, or nothing where none is."""
+    import difflib
+
+    nearest = difflib.get_close_matches(question_id, questions, n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def _run(arguments: argparse.Namespace) -> int:
     gold_files = arguments.gold_files or default_gold_files(arguments.data_dir)
-    outputs = [path for path in (arguments.output, arguments.per_question_csv) if path is not None]
-    _check_outputs(outputs, [*arguments.predictions, *gold_files])
+    outputs = [path for path in (arguments.output, arguments.per_question_csv, arguments.html) if path is not None]
+    check_outputs(outputs, [*arguments.predictions, *gold_files])
     gold = load_gold_files(gold_files)
     questions = index_questions(gold.records)
+    for question_id in arguments.explain:
+        if question_id not in questions:
+            raise EvaluationError(
+                f"--explain {question_id}: no question of the gold has this id{_nearest(question_id, questions)}"
+            )
     clusters = None
-    if arguments.confidence:
+    if arguments.confidence or arguments.html is not None:
         from xldocbench.uncertainty import clusters_of
 
         clusters = clusters_of(gold.records)
@@ -2050,6 +2235,11 @@ def _run(arguments: argparse.Namespace) -> int:
         report=arguments.output is not None,
         rows_in_report=not arguments.no_per_question_json,
         table=arguments.per_question_csv is not None,
+        spreadsheet_safe=arguments.csv_safe,
+        confidence=arguments.confidence,
+        audit=arguments.audit,
+        page=arguments.html is not None,
+        explain=tuple(arguments.explain),
         gold=gold.provenance,
         clusters=clusters,
     )
