@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+# Seconds that a browser which hangs is waited for.
+PATIENCE = 60
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -70,9 +73,10 @@ class Browser:
 
     def _message(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            part = os.read(self._read, 1 << 16)
+            ready, _, _ = select.select([self._read], [], [], PATIENCE)
+            part = os.read(self._read, 1 << 16) if ready else b""
             if not part:
-                raise RuntimeError("Chromium ended")
+                raise RuntimeError("Chromium ended, or says nothing")
             self._buffer += part
         message, _, self._buffer = self._buffer.partition(b"\0")
         result: dict[str, Any] = json.loads(message)

@@ -483,7 +483,8 @@ _REFUSALS = re.compile(
             r"|\b(?:pas|non) (?:\w+ )?(?:mentionnée?|précisée?|indiquée?|disponible|déterminée?)\b"
             r"|\b(?:aucune|pas d') ?(?:information|réponse|mention|donnée)|\bje ne sais pas\b|\binconnue?\b",
             r"\bno (?:se |es |está |hay |puede |figura )+(?:\w+ )?(?:menciona|especifica|indica|proporciona|puede"
-            r"|posible|información|datos|respuesta|disponible|determinar|encuentra)|\bdesconocid[oa]\b|\bno (?:lo )?sé\b",
+            r"|posible|información|datos|respuesta|disponible|determinar|encuentra)"
+            r"|\bdesconocid[oa]\b|\bno (?:lo )?sé\b",
             r"\bnão (?:\w+ ){0,2}?(?:possível|informação|informações|mencionad[oa]|especificad[oa]|consta|disponível"
             r"|determinar|responder|sei|informad[oa])\b|\bsem (?:informaç(?:ão|ões)|resposta)\b",
             r"\bnon (?:\w+ ){0,2}?(?:possibile|specificat[oa]|indicat[oa]|menzionat[oa]|disponibile|determinabile|so)\b"

@@ -1972,9 +1972,8 @@ class Task(NamedTuple):
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether the texts of the predictions are needed once they are judged."""
-        rows = self.report and self.rows_in_report
-        return self.table or rows or self.audit or self.page or bool(self.explain)
+        """Whether the texts of all predictions are needed once they are judged."""
+        return self.table or self.audit or self.page or (self.report and self.rows_in_report)
 
 
 class Outcome(NamedTuple):
@@ -1993,7 +1992,10 @@ def judge_task(questions: Mapping[str, Question], predictions: Iterable[Predicti
     judged = judge_predictions(questions, predictions)
     if task.keeps_texts:
         return judged
-    return (Judged(prediction._replace(text=None), score) for prediction, score in judged)
+    return (
+        Judged(prediction if prediction.question_id in task.explain else prediction._replace(text=None), score)
+        for prediction, score in judged
+    )
 
 
 def judge_file(questions: Mapping[str, Question], name: str, task: Task, digest: Digest) -> Iterator[Judged]:

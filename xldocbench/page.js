@@ -84,6 +84,7 @@
   const follow = () => {
     const fragment = location.hash.slice(1);
     if (fragment && !fragment.startsWith("?")) {
+      if (!shown.textContent.includes("shown")) filter();
       let id = fragment;
       try {
         id = decodeURIComponent(fragment);
@@ -116,6 +117,7 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => keep(filter()), 0));
   addEventListener("hashchange", follow);
-  filter();
   follow();
+  // Once loaded, the browser jumps to the fragment by itself and takes the focus away.
+  addEventListener("load", follow);
 })();
