@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +205,12 @@ def test_no_answer_no_flag(prediction: str | None, status: str) -> None:
 
 
 def test_a_right_answer_that_is_the_gold_itself_carries_no_flag() -> None:
-    for value, answer_format in [("1,234", "Int"), ("5% of 1.234 million", "Float"), ("B or C", "Choice"), ("?", "Str")]:
+    for value, answer_format in [
+        ("1,234", "Int"),
+        ("5% of 1.234 million", "Float"),
+        ("B or C", "Choice"),
+        ("?", "Str"),
+    ]:
         assert flags_of(verdict(f" {value.upper()} ", value, answer_format)) == ()
 
 

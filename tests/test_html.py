@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests import chromium
-from tests.conftest import ROOT, Run, WriteJsonl, gold
+from tests.conftest import ROOT, WriteJsonl, gold
 from xldocbench.compare import main as compare_main
 from xldocbench.evaluate import main
 
@@ -41,7 +41,7 @@ HOSTILE = [
     "<plaintext>",
     "<textarea>",
     "<title>taken</title>",
-    "<noscript><p title=\"</noscript><img src=x onerror=1>\">",
+    '<noscript><p title="</noscript><img src=x onerror=1>">',
     "{{7*7}} ${7*7} <%= 7*7 %>",
     "\u202egnirts desrever",
     "\u2066left\u2069 \u200fright",
@@ -59,18 +59,18 @@ HOSTILE = [
     "a " * 5_000,
     "\\u003c/script\\u003e",
     "%3Cscript%3E",
-    "<script type=\"application/json\" id=\"page-data\">{}</script>",
-    "<tbody id=\"page-table\">",
+    '<script type="application/json" id="page-data">{}</script>',
+    '<tbody id="page-table">',
     "expression(alert(1))",
     "@import url(https://example.org/x.css);",
     "=cmd|' /C calc'!A0",
     "file:///etc/passwd",
     "\t\ttabs\t",
-    "nothing but a quote \"",
+    'nothing but a quote "',
     "&",
     "<",
 ]
-IDS = ["page-data", "q 1", "a/b?c#d", "\"><b>", "%zz", "?kind=x", "constructor", "\u202eid"]
+IDS = ["page-data", "q 1", "a/b?c#d", '"><b>', "%zz", "?kind=x", "constructor", "\u202eid"]
 
 
 def make_page(tmp_path: Path, write_jsonl: WriteJsonl, predictions: list[str], **metadata: object) -> str:
@@ -344,7 +344,9 @@ def page(tmp_path: Path, write_jsonl: WriteJsonl) -> str:
     return path.as_uri()
 
 
-SHOWN = "Array.from(document.querySelectorAll('.questions tbody')).filter(b => !b.hidden && b.offsetHeight).map(b => b.id)"
+SHOWN = (
+    "Array.from(document.querySelectorAll('.questions tbody')).filter(b => !b.hidden && b.offsetHeight).map(b => b.id)"
+)
 SET = """(name, value) => {{
   const field = document.querySelector('form').elements[name];
   field.value = value;

@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import ROOT, Run
 from xldocbench import extract_number
+from xldocbench.audit import FLAGS
 from xldocbench.evaluate import ROW_COLUMNS, RULES
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -41,13 +42,13 @@ def test_the_commands_for_several_systems_print_what_stands_below_them(run: Run,
     assert len(list((tmp_path / "reports").iterdir())) == 13
 
 
-@pytest.mark.parametrize("heading", ["## Error bars and the signature", "## Is it better?"])
+@pytest.mark.parametrize("heading", ["## See why", "## Error bars and the signature", "## Is it better?"])
 def test_a_command_on_the_reference_systems_prints_what_stands_below_it(run: Run, tmp_path: Path, heading: str) -> None:
     section = README[README.index(heading) :]
     match = re.search(r"```console\n\$ python (.*?)\n(.*?)```", section, flags=re.DOTALL)
     assert match is not None
     run(str(ROOT / "code" / "reference_systems.py"), "--output-dir", "runs", cwd=tmp_path)
-    arguments = shlex.split(match.group(1).replace("code/", f"{ROOT}/code/"))
+    arguments = shlex.split(re.sub(r"(?<!\S)code/", f"{ROOT}/code/", match.group(1)))
     result = run(*arguments, cwd=tmp_path, PYTHONIOENCODING="utf-8")
     assert (result.returncode, result.stdout.decode()) == (0, match.group(2))
 
@@ -77,6 +78,18 @@ def test_the_table_of_rule_codes_is_complete() -> None:
     assert _table("| rule | accuracy | meaning |") == [
         [f"`{code}`", f"{rule.accuracy:.0f}", rule.meaning] for code, rule in RULES.items()
     ]
+
+
+def test_the_table_of_flags_is_complete() -> None:
+    assert _table("| flag | may be | raised when |") == [
+        [f"`{code}`", flag.direction, flag.meaning] for code, flag in FLAGS.items()
+    ]
+
+
+def test_the_measured_flags_are_what_the_script_prints() -> None:
+    from measure_audit import reference_table
+
+    assert "\n".join(reference_table()) in README
 
 
 def test_the_columns_of_a_row_are_named_in_order() -> None:

@@ -2282,7 +2282,8 @@ def run_command(
     except EvaluationError as error:
         tell(f"ERROR: {error}")
     except OSError as error:
-        _silence_stdout()
+        if error.filename is None:
+            _silence_stdout()
         place = "stdout" if error.filename is None else error.filename or "''"
         tell(f"ERROR: {place}: {error.strerror or error}")
     return EXIT_ERROR
