@@ -404,7 +404,7 @@ _COLUMNS = (
     ("ANLS", "anls", "c-score wide number"),
     ("kind", "kind", "c-kind wide"),
     ("rule", "rule", "c-rule"),
-    ("domain", "domain", "wide"),
+    ("domain", "domain", "c-domain wide"),
     ("flags", "flag", "wide"),
 )
 # What is shown of the texts of a page, in bytes: with all else a page of 1,345 questions stays under 3 MB.
