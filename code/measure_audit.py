@@ -20,12 +20,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from reference_systems import predictions_of  # noqa: E402
+from reference_systems import verdicts_of  # noqa: E402
 
 from xldocbench.audit import TOO_STRICT, audit_of, dispute_of, flags_of  # noqa: E402
 from xldocbench.evaluate import (  # noqa: E402
     GOLD_FILES,
-    Prediction,
     Verdict,
     collect,
     index_questions,
@@ -50,11 +49,7 @@ def reference_table() -> list[str]:
     questions = index_questions(records)
     lines = ["| system | scored 0 | flag | raised | of these on a verdict scored 0 |", "|---|---|---|---|---|"]
     for system in (*FAULTS, *JUDGED_RIGHTLY):
-        predictions = [
-            Prediction(r["question_id"], r["prediction"], r.get("status", "success"))
-            for r in predictions_of(system, records)
-        ]
-        verdicts = collect(questions, judge_predictions(questions, predictions)).verdicts
+        verdicts = verdicts_of(system, records, questions)
         wrong = {v.question.question_id for v in verdicts if v.score.accuracy == 0.0}
         flags = audit_of(verdicts)["flags"]
         code = FAULTS.get(system)

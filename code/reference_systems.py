@@ -12,14 +12,24 @@ import json
 import random
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from xldocbench.evaluate import GOLD_FILES, answer_kind, extract_number, load_gold_records  # noqa: E402
+from xldocbench.evaluate import (  # noqa: E402
+    GOLD_FILES,
+    Question,
+    Verdict,
+    answer_kind,
+    collect,
+    extract_number,
+    judge_predictions,
+    load_gold_records,
+)
+from xldocbench.evaluate import Prediction as Given  # noqa: E402
 
 Prediction = dict[str, Any] | None
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -151,6 +161,17 @@ def predictions_of(system: str, gold_records: Sequence[dict[str, Any]]) -> list[
         if prediction is not None:
             records.append({"question_id": record["question_id"], **prediction})
     return records
+
+
+def verdicts_of(
+    system: str, gold_records: Sequence[dict[str, Any]], questions: Mapping[str, Question]
+) -> list[Verdict]:
+    """Judge one system; ``questions`` are the gold records made ready."""
+    given = (
+        Given(record["question_id"], record["prediction"], record.get("status", "success"))
+        for record in predictions_of(system, gold_records)
+    )
+    return collect(questions, judge_predictions(questions, given)).verdicts
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -242,18 +242,11 @@ def test_the_block_of_nothing() -> None:
 @pytest.fixture(scope="module")
 def audits() -> dict[str, dict[str, Any]]:
     """Audit the thirteen reference systems: system → block."""
-    from reference_systems import SYSTEMS, predictions_of
+    from reference_systems import SYSTEMS, verdicts_of
 
     records = load_gold_records(ROOT / "data" / name for name in GOLD_FILES)
     questions = index_questions(records)
-    result = {}
-    for system in SYSTEMS:
-        predictions = [
-            Prediction(r["question_id"], r["prediction"], r.get("status", "success"))
-            for r in predictions_of(system, records)
-        ]
-        result[system] = audit_of(collect(questions, judge_predictions(questions, predictions)).verdicts)
-    return result
+    return {system: audit_of(verdicts_of(system, records, questions)) for system in SYSTEMS}
 
 
 @pytest.mark.parametrize(

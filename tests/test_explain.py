@@ -132,17 +132,13 @@ def test_what_would_steer_a_terminal_is_shown_by_its_code() -> None:
 
 
 def test_every_verdict_of_the_thirteen_systems_has_an_explanation_that_leads_to_its_score() -> None:
-    from reference_systems import SYSTEMS, predictions_of
+    from reference_systems import SYSTEMS, verdicts_of
 
     records = load_gold_records(ROOT / "data" / name for name in GOLD_FILES)
     questions = index_questions(records)
     count = 0
     for system in SYSTEMS:
-        predictions = [
-            Prediction(r["question_id"], r["prediction"], r.get("status", "success"))
-            for r in predictions_of(system, records)
-        ]
-        for verdict in collect(questions, judge_predictions(questions, predictions)).verdicts:
+        for verdict in verdicts_of(system, records, questions):
             last = explain(verdict)[-1]
             match = LAST.fullmatch(last.text)
             assert last.label == "scores"
