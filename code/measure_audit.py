@@ -23,15 +23,17 @@ sys.path.insert(0, str(ROOT))
 from reference_systems import verdicts_of  # noqa: E402
 
 from xldocbench.audit import TOO_STRICT, audit_of, dispute_of, flags_of  # noqa: E402
-from xldocbench.evaluate import (  # noqa: E402
+from xldocbench.evaluate import (  # noqa: E402  # noqa: E402
     GOLD_FILES,
+    Intake,
+    ReadOptions,
     Verdict,
     collect,
     index_questions,
     judge_predictions,
     load_gold_records,
-    read_predictions,
 )
+from xldocbench.formats import read  # noqa: E402
 
 FAULTS = {
     "decimal_commas": "decimal-comma",
@@ -65,7 +67,9 @@ def labelled_lines(gold_path: str, predictions_path: str) -> list[str]:
     records = load_gold_records(gold_path)
     labels = {record["question_id"]: record["metadata"]["human_label"] for record in records}
     questions = index_questions(records)
-    verdicts = collect(questions, judge_predictions(questions, read_predictions(predictions_path))).verdicts
+    verdicts = collect(
+        questions, judge_predictions(questions, read(predictions_path, ReadOptions(), Intake()))
+    ).verdicts
     groups: dict[bool, list[Verdict]] = {True: [], False: []}
     for verdict in verdicts:
         if verdict.score.accuracy == 0.0 and verdict.question.answer_format in NUMERIC_FORMATS:

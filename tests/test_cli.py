@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -156,9 +157,7 @@ def test_outside_a_checkout_the_current_folder_is_tried(
     run: Run, tmp_path: Path, for_the_small_data: tuple[str, ...]
 ) -> None:
     installed = tmp_path / "site-packages"
-    (installed / "xldocbench").mkdir(parents=True)
-    for name in ("__init__.py", "evaluate.py"):
-        (installed / "xldocbench" / name).write_bytes((ROOT / "xldocbench" / name).read_bytes())
+    shutil.copytree(ROOT / "xldocbench", installed / "xldocbench", ignore=shutil.ignore_patterns("__pycache__"))
     arguments = ("-m", "xldocbench.evaluate", *for_the_small_data)
     nowhere = run(*arguments, PYTHONPATH=str(installed))
     assert (nowhere.returncode, nowhere.stderr.decode().rstrip("\n")) == (
@@ -196,7 +195,7 @@ def test_a_data_dir_without_gold_is_an_error_and_no_fallback(
     ("arguments", "message"),
     [
         (["--predictions", "absent.jsonl"], "absent.jsonl: No such file or directory"),
-        (["--predictions", "."], ".: no .jsonl or .json file in this folder"),
+        (["--predictions", "."], ".: no .jsonl, .json, .csv, .tsv or .eval file in this folder"),
         (["--predictions", PERFECT, "--gold-files", "absent.jsonl"], "absent.jsonl: No such file or directory"),
         (["--predictions", PERFECT, "--gold-files", GOLD, "--output", "."], ".: Is a directory"),
         (
@@ -350,7 +349,7 @@ def test_an_interrupt_while_reading_exits_130_without_a_word(
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("xldocbench.evaluate.read_predictions", interrupted)
+    monkeypatch.setattr("xldocbench.formats.read", interrupted)
     assert main([*SAMPLE]) == 130
     assert capsys.readouterr() == ("", "")
 
@@ -406,7 +405,7 @@ def test_help_is_a_page_to_act_on(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert part in text
     options = text.partition("\nexample:")[0].split("\n  --")[1:]
-    assert len(options) == 16
+    assert len(options) == 23
     unexplained = [part.split()[0] for part in options if "default" not in part and "required" not in part]
     assert unexplained == ["version"]
 

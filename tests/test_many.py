@@ -106,7 +106,7 @@ def test_processes_may_start_in_any_way(run: Run, tmp_path: Path, start: str) ->
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\n\n[1]\n", "line 3: not a JSON object; write one JSON object on each line"),
+        (b"\n\n3\n", "line 3: not a JSON object; write one JSON object on each line"),
         (
             b'{"id": "a", "prediction": "x"}\n' * 2,
             "line 2: the question id 'a' stands in {path}, line 1 already; keep one",
@@ -130,8 +130,8 @@ def test_an_error_is_the_same_line_in_several_processes(
 def test_an_interrupt_ends_all_processes_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted_blocks(name: str, file: BinaryIO, digest: object) -> Iterator[Block]:
-        yield Block(name, file.readlines(), 1)
+    def interrupted_blocks(name: str, file: BinaryIO, intake: object) -> Iterator[Block]:
+        yield Block(name, file.readlines(), 1, "plain")
         raise KeyboardInterrupt
 
     monkeypatch.setattr("xldocbench.parallel._blocks", interrupted_blocks)
@@ -169,7 +169,7 @@ def test_nothing_is_written_where_one_of_several_systems_cannot_be_read(
             ["--predictions", "{runs}", "--output", "{runs}"],
             "the output {runs} is the input {runs}; choose another name",
         ),
-        (["--predictions", "{empty}"], "{empty}: no .jsonl or .json file in this folder"),
+        (["--predictions", "{empty}"], "{empty}: no .jsonl, .json, .csv, .tsv or .eval file in this folder"),
         (
             ["--predictions", "{runs}", "{runs}/perfect.JSONL"],
             "{runs}/perfect.JSONL and {runs}/perfect.JSONL are both the system 'perfect'; rename one",

@@ -293,7 +293,7 @@ def test_provenance_names_everything_that_made_the_score(tmp_path: Path) -> None
             "sha256": _sha256(ROOT / "xldocbench" / "evaluate.py"),
         },
         "gold": {"files": ["gold_sample.jsonl"], "sha256": _sha256(GOLD)},
-        "predictions": {"file": "predictions_sample.jsonl", "sha256": _sha256(PERFECT)},
+        "predictions": {"file": "predictions_sample.jsonl", "format": "plain", "sha256": _sha256(PERFECT)},
         "settings": {"missing": "zero", "prediction_field": "auto"},
         "signature": SAMPLE_SIGNATURE,
     }

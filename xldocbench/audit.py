@@ -24,6 +24,7 @@ from xldocbench.evaluate import (
     Task,
     Text,
     Verdict,
+    add_reading_options,
     default_gold_files,
     find_numeral,
     finish_file,
@@ -36,6 +37,7 @@ from xldocbench.evaluate import (
     options_in,
     print_to,
     read_option,
+    reading_of,
     refusal_phrase_in,
     report_as_json,
     run_command,
@@ -677,15 +679,15 @@ def as_text(audit: Mapping[str, Any]) -> str:
 def _run(arguments: argparse.Namespace) -> int:
     gold = load_gold_files(arguments.gold_files or default_gold_files(arguments.data_dir))
     questions = index_questions(gold.records)
-    task = Task(arguments.prediction_field, arguments.ignore_missing, audit=True, gold=gold.provenance)
+    task = Task(reading_of(arguments), arguments.ignore_missing, audit=True, gold=gold.provenance)
     outcome = finish_file(
         questions,
         arguments.predictions,
         task,
         functools.partial(judge_file, questions, arguments.predictions, task),
     )
-    for warning in filter(None, (outcome.warning, *outcome.report["warnings"])):
-        tell(f"WARNING: {warning}")
+    for level, text in (*outcome.messages, *(("WARNING", text) for text in outcome.report["warnings"])):
+        tell(f"{level}: {text}")
     audit = outcome.report["audit"]
     if arguments.format == "json":
         print_to(report_as_json(audit).decode().rstrip("\n"), sys.stdout)
@@ -704,7 +706,7 @@ def _build_parser() -> argparse.ArgumentParser:
     add("--predictions", required=True, metavar="FILE", help="predictions, as for xldocbench.evaluate (required)")
     add("--gold-files", nargs="+", metavar="FILE", help="gold JSONL files (default: those in the data directory)")
     add("--data-dir", metavar="DIR", help="folder of the gold (default: as for xldocbench.evaluate)")
-    add("--prediction-field", default="", metavar="NAME", help="field that holds the prediction (default: found)")
+    add_reading_options(parser)
     add("--ignore-missing", action="store_true", help="leave out questions without a prediction (default: they are 0)")
     add("--format", default="text", choices=("text", "json"), help="json: the audit block (default: text)")
     return parser

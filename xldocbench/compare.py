@@ -26,28 +26,30 @@ from xldocbench.evaluate import (
     EXIT_GATE,
     METRICS,
     EvaluationError,
-    FileCheck,
     GoldFiles,
+    Intake,
     Question,
+    ReadOptions,
     Score,
     __version__,
+    add_reading_options,
     check_outputs,
     checked,
     collect,
     default_gold_files,
     index_questions,
-    is_json_container,
     is_standin,
     judge_predictions,
     load_gold_files,
     metric_limits,
     own_sha256,
     print_to,
-    read_predictions,
+    reading_of,
     run_command,
     tell,
     write_files,
 )
+from xldocbench.formats import read
 from xldocbench.uncertainty import (
     DRAWS,
     SEED,
@@ -84,7 +86,7 @@ class System(NamedTuple):
 
 def _report_in(path: str) -> dict[str, Any] | None:
     """Return the report that a file holds; None where it holds something else."""
-    if not is_json_container(path):
+    if not path.lower().endswith(".json"):
         return None
     with open(path, "rb") as file:
         content = file.read()
@@ -119,14 +121,14 @@ def _system_of_report(name: str, path: str, report: Mapping[str, Any]) -> System
 
 
 def load_system(
-    name: str, path: str, questions: Mapping[str, Question], gold: GoldFiles, field: str, ignore_missing: bool
+    name: str, path: str, questions: Mapping[str, Question], gold: GoldFiles, options: ReadOptions, ignore_missing: bool
 ) -> System:
     """Read a report, or score a predictions file. Raises EvaluationError or OSError for what cannot be read."""
     report = _report_in(path)
     if report is not None:
         return _system_of_report(name, path, report)
-    judged = judge_predictions(questions, read_predictions(path, field))
-    scored = collect(questions, checked(judged, FileCheck(path, field, questions)))
+    judged = judge_predictions(questions, read(path, options, Intake()))
+    scored = collect(questions, checked(judged, path, options, questions))
     if scored.extra_count == scored.prediction_count:
         raise EvaluationError(f"no prediction in {path} is for a question of the gold; pass the gold it is for")
     answers = {
@@ -477,7 +479,7 @@ def _run(arguments: argparse.Namespace) -> int:
     gold = load_gold_files(gold_files)
     questions, clusters = index_questions(gold.records), clusters_of(gold.records)
     systems = [
-        load_system(name, path, questions, gold, arguments.prediction_field, arguments.ignore_missing)
+        load_system(name, path, questions, gold, reading_of(arguments), arguments.ignore_missing)
         for name, path in zip(_names(arguments.systems, arguments.names), arguments.systems, strict=True)
     ]
     check_comparable(systems, gold, arguments.allow_different_questions)
@@ -519,7 +521,7 @@ def _build_parser() -> argparse.ArgumentParser:
     add("--names", nargs="+", metavar="NAME", help="names of the systems (default: the files' names)")
     add("--gold-files", nargs="+", metavar="FILE", help="gold JSONL files (default: those in the data directory)")
     add("--data-dir", metavar="DIR", help="folder of the gold (default: as for xldocbench.evaluate)")
-    add("--prediction-field", default="", metavar="NAME", help="field that holds the prediction (default: found)")
+    add_reading_options(parser)
     add("--ignore-missing", action="store_true", help="leave out questions without a prediction (default: they are 0)")
     add("--all-pairs", action="store_true", help="compare every pair (default: each with the baseline)")
     add("--by", nargs="+", default=[], choices=BREAKDOWNS, metavar="NAME", help=f"also by {', '.join(BREAKDOWNS)}")

@@ -19,7 +19,7 @@ import re
 import stat
 import sys
 from operator import eq
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 if TYPE_CHECKING:
     import argparse
@@ -805,14 +805,15 @@ def text_of(value: object) -> str | None:
     return str(value)
 
 
-def _read_bytes_as_text(raw: bytes, where: str) -> str:
+def decoded(raw: bytes, where: str) -> str:
+    """Return bytes as text; raise EvaluationError, naming the place, where they are not UTF-8."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise EvaluationError(f"{where}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file in UTF-8") from None
 
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def _integer_or_literal(literal: str) -> int | str:
@@ -822,11 +823,53 @@ def _integer_or_literal(literal: str) -> int | str:
         return literal
 
 
-class Digest(Protocol):
-    """What takes note of the bytes of a file as they are read, such as ``hashlib.sha256()``."""
+class ReadOptions(NamedTuple):
+    """How a predictions file is read, as the options of the command line say it."""
 
-    def update(self, data: bytes, /) -> object:
+    prediction_field: str = ""
+    id_field: str = ""
+    container: str = ""
+    filter: str = ""
+    epoch: str = ""
+    on_duplicate: str = "error"
+    final_answer: bool = False
+    final_answer_pattern: str = ""
+
+    def departures(self) -> dict[str, str]:
+        """Return what of this bears on a score and is not the published way: name → value."""
+        found = {
+            "id_field": self.id_field,
+            "filter": self.filter,
+            "epoch": self.epoch,
+            "duplicates": "" if self.on_duplicate == "error" else self.on_duplicate,
+            "final_answer": "on" if self.final_answer else "",
+        }
+        if self.final_answer_pattern:
+            import hashlib
+
+            digest = hashlib.sha256(self.final_answer_pattern.encode("utf-8", "backslashreplace")).hexdigest()
+            found["final_answer"] = f"pattern-{digest[:8]}"
+        return {name: value for name, value in found.items() if value}
+
+
+class Intake:
+    """What is noted of a predictions file while it is read: its SHA-256, its format, and what to warn of."""
+
+    def __init__(self) -> None:
+        import hashlib
+
+        self._digest = hashlib.sha256()
+        self.format = "plain"
+        self.warnings: list[str] = []
+
+    def update(self, data: bytes | memoryview) -> None:
         """Take note of more bytes."""
+        self._digest.update(data)
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the bytes so far."""
+        return self._digest.hexdigest()
 
 
 class _RepeatedKeys(dict[str, Any]):
@@ -849,7 +892,8 @@ _decode = json.JSONDecoder(object_pairs_hook=_object_of_pairs).decode
 _decode_any_integer = json.JSONDecoder(object_pairs_hook=_object_of_pairs, parse_int=_integer_or_literal).decode
 
 
-def _parse_json(text: str, where: str, advice: str) -> Any:
+def parse_json(text: str, where: str, advice: str) -> Any:
+    """Return the value of a JSON text; raise EvaluationError, with place and advice, where it is none."""
     try:
         try:
             return _decode(text)
@@ -871,22 +915,16 @@ def records_of_lines(name: str, lines: Iterable[bytes], first: int = 1) -> Itera
     """
     advice = "write one JSON object on each line"
     for number, raw in enumerate(lines, start=first):
-        line = raw.removeprefix(_BYTE_ORDER_MARK).strip() if number == 1 else raw.strip()
+        line = raw.removeprefix(BYTE_ORDER_MARK).strip() if number == 1 else raw.strip()
         if not line:
             continue
         where = f"{name}, line {number}"
-        record = _parse_json(_read_bytes_as_text(line, where), where, advice)
+        record = parse_json(decoded(line, where), where, advice)
         if not isinstance(record, dict):
             raise EvaluationError(f"{where}: not a JSON object; {advice}")
         if isinstance(record, _RepeatedKeys):
             raise EvaluationError(f"{where}: the key {record.repeated!r} stands twice in the object; keep one")
         yield where, record
-
-
-def _noting(lines: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
-    for line in lines:
-        digest.update(line)
-        yield line
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -900,11 +938,19 @@ def read_jsonl(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, An
         yield from records_of_lines(os.fspath(path), file)
 
 
-def _record_id(record: Mapping[str, Any], where: str) -> str:
+def id_text(value: object) -> str | None:
+    """Return a value as the text of a question id; None where it can be none."""
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
+        return str(value)
+    return None
+
+
+def record_id(record: Mapping[str, Any], where: str) -> str:
+    """Return the id of a gold record or prediction: the first of ``ID_FIELDS`` that is not empty. Rule 1.1."""
     for field in ID_FIELDS:
-        value = record.get(field)
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and str(value).strip():
-            return str(value)
+        text = id_text(record.get(field))
+        if text is not None:
+            return text
     raise EvaluationError(f"{where}: no question id; give one of the fields {', '.join(ID_FIELDS)}")
 
 
@@ -938,7 +984,7 @@ def _add_gold_records(
     read: Iterable[tuple[str, dict[str, Any]]], records: list[dict[str, Any]], places: dict[str, str]
 ) -> None:
     for where, record in read:
-        question_id = _record_id(record, where)
+        question_id = record_id(record, where)
         if question_id in places:
             raise EvaluationError(
                 f"{where}: the question id {question_id!r} stands in {places[question_id]} already; keep one"
@@ -1004,7 +1050,8 @@ def _stated_release(gold_file: str) -> dict[str, Any]:
 class Prediction(NamedTuple):
     """One prediction as a file gives it: its text (None for null), status and place in the file.
 
-    ``has_text_field`` is false where the record held no field for the text.
+    ``has_text_field`` is false where the record held no field for the text. ``choice`` names the filter or the
+    epoch of a file that holds several predictions of a question.
     """
 
     question_id: str
@@ -1012,9 +1059,10 @@ class Prediction(NamedTuple):
     status: str = "success"
     has_text_field: bool = True
     where: str = ""
+    choice: tuple[str, str] | None = None
 
 
-def _prediction_of(question_id: str, value: Any, field: str, where: str) -> Prediction:
+def prediction_of(question_id: str, value: Any, field: str, where: str) -> Prediction:
     """Turn a record, or a bare value of a mapping, into a prediction."""
     if not isinstance(value, dict):
         return Prediction(question_id, text_of(value), where=where)
@@ -1035,21 +1083,18 @@ def _line_of_key(text: str, key: str, occurrence: int) -> int:
     return text.count("\n", 0, matches[min(occurrence, len(matches) - 1)].start()) + 1 if matches else 1
 
 
-def _predictions_of_json(name: str, field: str, digest: Digest | None) -> Iterator[Prediction]:
-    with open(name, "rb") as file:
-        content = file.read()
-    if digest is not None:
-        digest.update(content)
-    text = _read_bytes_as_text(content.removeprefix(_BYTE_ORDER_MARK), name)
-    if not text.strip():
-        return
-    data = _parse_json(text, name, "name a file of one object a line `.jsonl`")
+def records_of_json(name: str, text: str, data: Any) -> Iterator[tuple[str, str | None, Any]]:
+    """Yield the records of a JSON value that was read from ``text``: place, id (None where the record has it), value.
+
+    The value is a list of objects, a mapping from id to object or scalar, or ``{"items": {id: object}}``; else
+    EvaluationError is raised.
+    """
     if isinstance(data, list):
         for position, record in enumerate(data, start=1):
             where = f"{name}, item {position}"
             if not isinstance(record, dict):
                 raise EvaluationError(f"{where}: not a JSON object; each item of the list must be one")
-            yield _prediction_of(_record_id(record, where), record, field, where)
+            yield where, None, record
         return
     if isinstance(data, dict) and isinstance(data.get("items"), dict):
         data = data["items"]
@@ -1061,36 +1106,28 @@ def _predictions_of_json(name: str, field: str, digest: Digest | None) -> Iterat
             f"{name}, line {lines[1]}: the question id {data.repeated!r} stands in line {lines[0]} already; keep one"
         )
     for question_id, value in data.items():
-        yield _prediction_of(question_id, value, field, f"{name}, id {question_id!r}")
+        yield f"{name}, id {question_id!r}", question_id, value
 
 
 def predictions_of_lines(name: str, lines: Iterable[bytes], field: str, first: int = 1) -> Iterator[Prediction]:
     """Yield the predictions that stand on ``lines`` of a JSONL file, numbered from ``first``."""
     for where, record in records_of_lines(name, lines, first):
-        yield _prediction_of(_record_id(record, where), record, field, where)
+        yield prediction_of(record_id(record, where), record, field, where)
 
 
-def is_json_container(name: str) -> bool:
-    """Say whether a file is read whole, as one JSON value, and not line by line."""
-    return name.lower().endswith(".json")
+JSON_ADVICE = "name a file of one object a line `.jsonl`"
 
 
-def read_predictions(
-    path: str | os.PathLike[str], prediction_field: str = "", digest: Digest | None = None
-) -> Iterator[Prediction]:
-    """Yield the predictions of a file in order; of JSONL, each as soon as its line is read.
-
-    ``digest``, if given, takes note of the bytes of the file.
-
-    What only the whole file shows (an id given twice, no text field anywhere) is left to :class:`FileCheck`.
-    """
-    name = os.fspath(path)
-    if is_json_container(name):
-        yield from _predictions_of_json(name, prediction_field, digest)
-    else:
+def _read_plain(name: str, field: str) -> Iterator[Prediction]:
+    if not name.lower().endswith(".json"):
         with open(name, "rb") as file:
-            lines = file if digest is None else _noting(file, digest)
-            yield from predictions_of_lines(name, lines, prediction_field)
+            yield from predictions_of_lines(name, file, field)
+        return
+    with open(name, "rb") as file:
+        text = decoded(file.read().removeprefix(BYTE_ORDER_MARK), name)
+    if text.strip():
+        for where, key, value in records_of_json(name, text, parse_json(text, name, JSON_ADVICE)):
+            yield prediction_of(record_id(value, where) if key is None else key, value, field, where)
 
 
 # So many ids that no question of the gold asks for are remembered: memory must not grow with the file.
@@ -1098,44 +1135,72 @@ _REMEMBERED_IDS = 100_000
 
 
 class FileCheck:
-    """Notices in a predictions file what only the whole of it shows, and raises EvaluationError for it.
+    """Says which predictions of a file count, and raises EvaluationError for what only the whole file shows.
 
-    Those are an id given twice (of ids that are not ``known``, among the first 100,000 ids of the file), a
-    file without a prediction, and a file in which no record has a field for the text.
+    Those are an id given twice (of ids that are not ``known``, among the first 100,000 ids of the file), several
+    filters or epochs, a file without a prediction, and a file in which no record has a field for the text.
     """
 
-    def __init__(self, name: str, prediction_field: str = "", known: Container[str] | None = None) -> None:
+    def __init__(self, name: str, options: ReadOptions, known: Container[str] | None = None) -> None:
         self._name = name
-        self._wanted = prediction_field or ", ".join(PREDICTION_FIELDS)
+        self._options = options
         self._known = known
         self._places: dict[str, str] = {}
+        self._choices: dict[tuple[str, str], None] = {}
         self._any_text_field = False
         self._without_text_field: str | None = None
 
-    def see(self, prediction: Prediction) -> None:
-        """Take note of the next prediction."""
-        question_id = prediction.question_id
-        first = self._places.get(question_id)
-        if first is not None:
-            raise EvaluationError(
-                f"{prediction.where}: the question id {question_id!r} stands in {first} already; keep one"
-            )
-        if self._known is None or len(self._places) < _REMEMBERED_IDS or question_id in self._known:
-            self._places[question_id] = prediction.where
+    def counts(self, prediction: Prediction) -> bool:
+        """Take note of the next prediction; say whether it counts."""
+        if prediction.choice is not None:
+            kind, value = prediction.choice
+            self._choices[prediction.choice] = None
+            if self._chosen(kind) not in ("", value):
+                return False
         if prediction.has_text_field:
             self._any_text_field = True
         elif self._without_text_field is None and is_success(prediction.status):
             self._without_text_field = prediction.where
+        question_id = prediction.question_id
+        is_known = self._known is None or question_id in self._known
+        first = self._places.get(question_id)
+        if first is None:
+            if is_known or len(self._places) < _REMEMBERED_IDS:
+                self._places[question_id] = prediction.where
+            return True
+        # Of several filters or epochs all names are wanted: they are known at the end.
+        if self._options.on_duplicate == "error" and len(self._choices) < 2:
+            raise EvaluationError(
+                f"{prediction.where}: the question id {question_id!r} stands in {first} already; keep one"
+            )
+        return self._options.on_duplicate == "last" and is_known
+
+    def _chosen(self, kind: str) -> str:
+        return self._options.filter if kind == "filter" else self._options.epoch
 
     def finish(self) -> None:
         """Say that the file has ended."""
+        kinds = {kind for kind, _ in self._choices}
+        for kind in ("filter", "epoch"):
+            names = sorted(
+                (value for found, value in self._choices if found == kind), key=lambda name: (len(name), name)
+            )
+            chosen = self._chosen(kind)
+            if chosen and chosen not in names:
+                there = f"there are {', '.join(names)}" if kind in kinds else f"its format has no {kind}s"
+                raise EvaluationError(f"{self._name}: no prediction of --{kind} {chosen}; {there}")
+            if not chosen and len(names) > 1:
+                raise EvaluationError(
+                    f"{self._name}: several {kind}s ({', '.join(names)}); choose the one that counts with --{kind}"
+                )
         if not self._places:
             raise EvaluationError(
                 f"no prediction in {self._name}; write one JSON object a line: question_id and prediction"
             )
         if self._without_text_field is not None and not self._any_text_field:
+            wanted = self._options.prediction_field or ", ".join(PREDICTION_FIELDS)
             raise EvaluationError(
-                f"{self._without_text_field}: no record of the file has the prediction in {self._wanted};"
+                f"{self._without_text_field}: no record of the file has the prediction in {wanted};"
                 " name the field that holds it with --prediction-field"
             )
 
@@ -1151,11 +1216,11 @@ def load_predictions(
     file and line, for what is no such record, an id that is missing or given twice, a file in which
     no record has the field, and a file without predictions; OSError for a file that cannot be read. Rule 1.2.
     """
-    check = FileCheck(os.fspath(path), prediction_field)
+    check = FileCheck(os.fspath(path), ReadOptions(prediction_field))
     predictions: dict[str, str | None] = {}
     statuses: dict[str, str] = {}
-    for prediction in read_predictions(path, prediction_field):
-        check.see(prediction)
+    for prediction in _read_plain(os.fspath(path), prediction_field):
+        check.counts(prediction)
         predictions[prediction.question_id] = prediction.text
         statuses[prediction.question_id] = prediction.status
     check.finish()
@@ -1220,7 +1285,7 @@ def question_of(record: Mapping[str, Any]) -> Question:
     # dict keeps the order and drops a source that is listed twice.
     labels = tuple(dict.fromkeys(label for label in map(_label_text, sources) if label))
     return Question(
-        question_id=_record_id(record, "gold"),
+        question_id=record_id(record, "gold"),
         gold=Gold(text_of(answer) or "", answer_kind(answer_format, verification_rule)),
         answer_format=answer_format or UNKNOWN,
         verification_rule=verification_rule,
@@ -1294,6 +1359,8 @@ def collect(questions: Mapping[str, Question], judged: Iterable[Judged]) -> Scor
                 extra_ids.append(prediction.question_id)
         else:
             question_id = prediction.question_id
+            # Where the last of several counts, the one before it was no more than a draft.
+            count -= verdicts[question_id].score.rule != "missing"
             verdicts[question_id] = Verdict(questions[question_id], prediction.text, prediction.status, score)
     return Scored(list(verdicts.values()), count, extra_ids, extra_count)
 
@@ -1700,6 +1767,75 @@ def _help_formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.RawDescriptionHelpFormatter(prog, width=max(width - 2, 20))
 
 
+def _pattern(text: str) -> str:
+    import argparse
+
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+    return text
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a predictions file is read."""
+    add = parser.add_argument
+    add(
+        "--predictions-format",
+        default="",
+        choices=("jsonl", "json", "csv", "tsv", "eval"),
+        help="container of the predictions (default: the file's name and content tell)",
+    )
+    add(
+        "--prediction-field",
+        default="",
+        metavar="PATH",
+        help="field that holds the prediction, or a path such as choices.0.text (default: found by the record's shape;"
+        f" of plain records the first present of {', '.join(PREDICTION_FIELDS)})",
+    )
+    add(
+        "--id-field",
+        default="",
+        metavar="PATH",
+        help="field that holds the question id, or a path (default: found by the record's shape)",
+    )
+    add("--filter", default="", metavar="NAME", help="of a harness's several filters the one to score (default: none)")
+    add("--epoch", default="", metavar="N", help="of several epochs of a log the one to score (default: none)")
+    add(
+        "--on-duplicate",
+        default="error",
+        choices=("error", "first", "last"),
+        help="what to do with an id given twice (default: error)",
+    )
+    add(
+        "--final-answer",
+        action="store_true",
+        help="score the final answer that an output states, not all of it; departs from the published protocol, and is"
+        " named in the signature (default: all of it)",
+    )
+    add(
+        "--final-answer-pattern",
+        default="",
+        type=_pattern,
+        metavar="REGEX",
+        help="the same, by a regular expression of your own: its first group (default: none)",
+    )
+
+
+def reading_of(arguments: argparse.Namespace) -> ReadOptions:
+    """Return what the options of :func:`add_reading_options` say."""
+    return ReadOptions(
+        arguments.prediction_field,
+        arguments.id_field,
+        arguments.predictions_format,
+        arguments.filter,
+        arguments.epoch,
+        arguments.on_duplicate,
+        arguments.final_answer,
+        arguments.final_answer_pattern,
+    )
+
+
 def _build_parser() -> argparse.ArgumentParser:
     import argparse
 
@@ -1715,8 +1851,9 @@ def _build_parser() -> argparse.ArgumentParser:
         required=True,
         nargs="+",
         metavar="FILE",
-        help="JSONL, one object a line with question_id and prediction; or a .json list or mapping; several files,"
-        " or a folder of them, are scored as one system each (required)",
+        help="JSONL, one object a line with question_id and prediction; or .json, .csv, .tsv, .eval, each also .gz, and"
+        " the output of batch services and harnesses; - for stdin; several files, or a folder of them, are scored as"
+        " one system each (required)",
     )
     add("--data-dir", metavar="DIR", help=f"folder that holds {' and '.join(GOLD_FILES)} (default: see below)")
     add(
@@ -1725,12 +1862,7 @@ def _build_parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="gold JSONL files, instead of those in the data directory (default: none)",
     )
-    add(
-        "--prediction-field",
-        default="",
-        metavar="NAME",
-        help=f"field that holds the prediction (default: the first present of {', '.join(PREDICTION_FIELDS)})",
-    )
+    add_reading_options(parser)
     add(
         "--ignore-missing",
         action="store_true",
@@ -1957,7 +2089,7 @@ class Task(NamedTuple):
     names the questions to explain.
     """
 
-    prediction_field: str = ""
+    reading: ReadOptions = ReadOptions()
     ignore_missing: bool = False
     report: bool = False
     rows_in_report: bool = True
@@ -1984,7 +2116,7 @@ class Outcome(NamedTuple):
     csv: bytes | None
     html: bytes | None
     explanations: list[str]
-    warning: str | None
+    messages: list[tuple[str, str]]
 
 
 def judge_task(questions: Mapping[str, Question], predictions: Iterable[Prediction], task: Task) -> Iterator[Judged]:
@@ -1998,16 +2130,22 @@ def judge_task(questions: Mapping[str, Question], predictions: Iterable[Predicti
     )
 
 
-def judge_file(questions: Mapping[str, Question], name: str, task: Task, digest: Digest) -> Iterator[Judged]:
-    """Yield the judged predictions of a file, in order; ``digest`` takes note of its bytes."""
-    return judge_task(questions, read_predictions(name, task.prediction_field, digest), task)
+def judge_file(questions: Mapping[str, Question], name: str, task: Task, intake: Intake) -> Iterator[Judged]:
+    """Yield the judged predictions of a file, in order; ``intake`` takes note of what is read."""
+    from xldocbench.formats import read
+
+    return judge_task(questions, read(name, task.reading, intake), task)
 
 
-def checked(judged: Iterable[Judged], check: FileCheck) -> Iterator[Judged]:
-    """Pass judged predictions through, and let the check see each of them and the end."""
+def checked(judged: Iterable[Judged], name: str, reading: ReadOptions, known: Container[str]) -> Iterator[Judged]:
+    """Pass through the judged predictions that count, and check the whole file.
+
+    ``known`` are the ids of the gold. Raises EvaluationError as :class:`FileCheck` does.
+    """
+    check = FileCheck("stdin" if name == "-" else name, reading, known)
     for item in judged:
-        check.see(item.prediction)
-        yield item
+        if check.counts(item.prediction):
+            yield item
     check.finish()
 
 
@@ -2020,12 +2158,14 @@ def own_sha256() -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-def _provenance(report: Mapping[str, Any], name: str, sha256: str, task: Task) -> dict[str, Any]:
+def _provenance(report: Mapping[str, Any], name: str, intake: Intake, task: Task) -> dict[str, Any]:
     """Return what a report was made of and with, ending in the one line to quote."""
     gold = task.gold or {}
+    departures = task.reading.departures()
     settings = {
         "missing": "ignored" if task.ignore_missing else "zero",
-        "prediction_field": task.prediction_field or "auto",
+        "prediction_field": task.reading.prediction_field or "auto",
+        **departures,
     }
     parts = (
         "xldocbench",
@@ -2035,28 +2175,29 @@ def _provenance(report: Mapping[str, Any], name: str, sha256: str, task: Task) -
         f"n:{report['evaluated_count']}",
         f"missing:{settings['missing']}",
         f"field:{settings['prediction_field']}",
+        *(f"{name}:{value}" for name, value in departures.items()),
     )
     return {
         "evaluator": {"name": "xldocbench", "version": __version__, "sha256": own_sha256()},
         "gold": gold,
-        "predictions": {"file": os.path.basename(name), "sha256": sha256},
+        "predictions": {"file": os.path.basename(name), "format": intake.format, "sha256": intake.sha256},
         "settings": settings,
         "signature": "|".join(parts),
     }
 
 
 def finish_file(
-    questions: Mapping[str, Question], name: str, task: Task, judge: Callable[[Digest], Iterable[Judged]]
+    questions: Mapping[str, Question], name: str, task: Task, judge: Callable[[Intake], Iterable[Judged]]
 ) -> Outcome:
     """Make of a predictions file what the task asks for.
 
-    ``judge`` yields its judged predictions and lets the digest that it is given take note of the file's bytes.
+    ``judge`` yields its judged predictions and lets the intake that it is given take note of what is read.
     """
-    import hashlib
-
-    digest = hashlib.sha256()
-    scored = collect(questions, checked(judge(digest), FileCheck(name, task.prediction_field, questions)))
-    warning = _extra_ids_warning(name, questions, scored)
+    intake = Intake()
+    scored = collect(questions, checked(judge(intake), name, task.reading, questions))
+    extra = _extra_ids_warning(name, questions, scored)
+    messages = [] if intake.format == "plain" else [("NOTE", f"{name} is read as {intake.format}")]
+    messages += (("WARNING", text) for text in (*intake.warnings, *filter(None, (extra,))))
     report = build_report(scored, task.ignore_missing)
     evaluated = [v for v in scored.verdicts if not (task.ignore_missing and v.score.rule == "missing")]
     if task.confidence:
@@ -2067,7 +2208,7 @@ def finish_file(
         from xldocbench.audit import audit_of
 
         report["audit"] = audit_of(evaluated)
-    report["provenance"] = _provenance(report, name, digest.hexdigest(), task)
+    report["provenance"] = _provenance(report, name, intake, task)
     explanations = []
     if task.explain:
         from xldocbench.explain import as_text, explain
@@ -2076,9 +2217,10 @@ def finish_file(
         explanations = [as_text(explain(verdicts[question_id])) for question_id in task.explain]
     page = None
     if task.page:
+        from xldocbench.containers import without_ending
         from xldocbench.html_report import page_of_report
 
-        page = page_of_report(system_name(name), report, evaluated, task.clusters or {})
+        page = page_of_report(without_ending(name), report, evaluated, task.clusters or {})
     csv = None
     if task.table:
         csv = rows_as_csv(
@@ -2086,26 +2228,22 @@ def finish_file(
         )
     slim = {key: value for key, value in report.items() if key != "per_question"}
     content = report_as_json(report if task.rows_in_report else slim) if task.report else None
-    return Outcome(slim, content, csv, page, explanations, warning)
-
-
-def system_name(path: str) -> str:
-    """Return the name of the system whose predictions stand in a file: the file's name without its ending."""
-    return re.sub(r"\.jsonl?\Z", "", os.path.basename(path), flags=re.IGNORECASE)
+    return Outcome(slim, content, csv, page, explanations, messages)
 
 
 def _predictions_files(arguments: Sequence[str]) -> dict[str, str]:
     """Return the predictions files that the arguments name: system → file. Folders give their files in order."""
+    from xldocbench.containers import is_predictions_file, without_ending
+
     files: dict[str, str] = {}
     for argument in arguments:
         paths = [argument]
         if os.path.isdir(argument):
-            names = sorted(name for name in os.listdir(argument) if name.lower().endswith((".jsonl", ".json")))
-            paths = [os.path.join(argument, name) for name in names if not name.startswith(".")]
+            paths = [os.path.join(argument, name) for name in sorted(os.listdir(argument)) if is_predictions_file(name)]
             if not paths:
-                raise EvaluationError(f"{argument}: no .jsonl or .json file in this folder")
+                raise EvaluationError(f"{argument}: no .jsonl, .json, .csv, .tsv or .eval file in this folder")
         for path in paths:
-            system = system_name(path)
+            system = without_ending(path)
             if system in files:
                 raise EvaluationError(f"{files[system]} and {path} are both the system {system!r}; rename one")
             files[system] = path
@@ -2148,15 +2286,15 @@ def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], n
     for (option, path), (other_option, other) in itertools.combinations(outputs.items(), 2):
         if _is_same_file(path, other):
             raise EvaluationError(f"{option} and {other_option} are both {path}; choose another name for one")
-    if arguments.jobs > 1 and not is_json_container(name):
+    if arguments.jobs > 1:
         from xldocbench.parallel import judge_file_in_processes
 
         judge = functools.partial(judge_file_in_processes, questions, name, task, arguments.jobs)
     else:
         judge = functools.partial(judge_file, questions, name, task)
-    outcome = finish_file(questions, name, task, lambda digest: _with_progress(judge(digest), len(questions)))
-    for warning in filter(None, (outcome.warning, *outcome.report["warnings"])):
-        tell(f"WARNING: {warning}")
+    outcome = finish_file(questions, name, task, lambda intake: _with_progress(judge(intake), len(questions)))
+    for level, text in (*outcome.messages, *(("WARNING", text) for text in outcome.report["warnings"])):
+        tell(f"{level}: {text}")
     made = zip(outputs.values(), filter(None, (outcome.json, outcome.csv, outcome.html)), strict=True)
     contents = dict(made)
     to_stdout = contents.pop("-", None)
@@ -2186,12 +2324,11 @@ def _run_several(
         )
     reports: dict[str, dict[str, Any]] = {}
     contents: dict[str, bytes] = {}
-    warnings: list[str] = []
+    messages: list[str] = []
     explanations: list[str] = []
     for system, outcome in zip(files, _with_progress(outcomes, len(files)), strict=True):
         reports[system] = outcome.report
-        if outcome.warning is not None:
-            warnings.append(f"{system}: {outcome.warning}")
+        messages += (f"{level}: {system}: {text}" for level, text in outcome.messages)
         if outcome.json is not None:
             contents[outputs[system]] = outcome.json
         if outcome.csv is not None:
@@ -2200,8 +2337,8 @@ def _run_several(
             contents[pages[system]] = outcome.html
         explanations += (f"system: {system}\n{explanation}" for explanation in outcome.explanations)
     # What is said of the gold is the same for every system.
-    for warning in (*warnings, *next(iter(reports.values()))["warnings"]):
-        tell(f"WARNING: {warning}")
+    for message in (*messages, *(f"WARNING: {text}" for text in next(iter(reports.values()))["warnings"])):
+        tell(message)
     write_files(contents)
     print_to("\n\n".join([table_of(reports), *explanations]), sys.stdout)
     return _gate(reports, arguments.fail_under)
@@ -2232,7 +2369,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
         clusters = clusters_of(gold.records)
     task = Task(
-        arguments.prediction_field,
+        reading_of(arguments),
         arguments.ignore_missing,
         report=arguments.output is not None,
         rows_in_report=not arguments.no_per_question_json,

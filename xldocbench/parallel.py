@@ -13,9 +13,10 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import BinaryIO, NamedTuple, TypeVar
 
+from xldocbench.containers import Record, open_file, shown_name
 from xldocbench.evaluate import (
-    Digest,
     EvaluationError,
+    Intake,
     Judged,
     Outcome,
     Question,
@@ -23,8 +24,9 @@ from xldocbench.evaluate import (
     finish_file,
     judge_file,
     judge_task,
-    predictions_of_lines,
+    records_of_lines,
 )
+from xldocbench.formats import BY_NAME, format_of, predictions_of, read_opened
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -36,11 +38,12 @@ _questions: Mapping[str, Question] = {}
 
 
 class Block(NamedTuple):
-    """Some lines of a predictions file, the first of them numbered ``first``."""
+    """Some lines of a predictions file, the first of them numbered ``first``, and the format of its records."""
 
     name: str
     lines: list[bytes]
     first: int
+    format: str
 
 
 def _start_worker(questions: Mapping[str, Question]) -> None:
@@ -51,7 +54,8 @@ def _start_worker(questions: Mapping[str, Question]) -> None:
 
 
 def _judge_block(task: Task, block: Block) -> list[Judged]:
-    predictions = predictions_of_lines(block.name, block.lines, task.prediction_field, block.first)
+    records = (Record(where, value) for where, value in records_of_lines(block.name, block.lines, block.first))
+    predictions = predictions_of(records, task.reading, Intake(), BY_NAME[block.format])
     return list(judge_task(_questions, predictions, task))
 
 
@@ -82,22 +86,30 @@ def _in_order(
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _blocks(name: str, file: BinaryIO, digest: Digest) -> Iterator[Block]:
-    first = 1
+def _blocks(name: str, file: BinaryIO, intake: Intake) -> Iterator[Block]:
+    first, found = 1, ""
     while lines := file.readlines(BLOCK_BYTES):
-        digest.update(b"".join(lines))
-        yield Block(name, lines, first)
+        if not found:
+            # A file is of one format, that of its first record.
+            for where, value in records_of_lines(name, lines, first):
+                found = intake.format = format_of(Record(where, value)).name
+                break
+        yield Block(name, lines, first, found or intake.format)
         first += len(lines)
 
 
 def judge_file_in_processes(
-    questions: Mapping[str, Question], name: str, task: Task, jobs: int, digest: Digest
+    questions: Mapping[str, Question], name: str, task: Task, jobs: int, intake: Intake
 ) -> Iterator[Judged]:
-    """Yield the judged predictions of a JSONL file, in order, as ``judge_file`` does."""
+    """Yield the judged predictions of a file, in order, as ``judge_file`` does; JSONL alone is split into blocks."""
+    opened = open_file(name, intake, task.reading.container)
+    if opened.container != "jsonl" or task.reading.final_answer_pattern:
+        yield from judge_task(questions, read_opened(name, opened, task.reading, intake), task)
+        return
     # The clusters are for the report, which is made here: they need not travel.
     task = task._replace(clusters=None)
-    with open(name, "rb") as file:
-        for block in _in_order(_judge_block, task, _blocks(name, file, digest), questions, jobs):
+    with opened.file:
+        for block in _in_order(_judge_block, task, _blocks(shown_name(name), opened.file, intake), questions, jobs):
             yield from block
 
 
