@@ -16,19 +16,20 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from xldocbench.evaluate import (
     BYTE_ORDER_MARK,
     JSON_ADVICE,
+    STDIN,
     EvaluationError,
     Intake,
     decoded,
     parse_json,
     records_of_json,
     records_of_lines,
+    shown_name,
 )
 
 if TYPE_CHECKING:
     import zipfile
 
 CONTAINERS = ("jsonl", "json", "csv", "tsv", "eval")
-STDIN = "-"
 
 _ENDINGS = {
     ".jsonl": "jsonl",
@@ -56,11 +57,6 @@ class Record(NamedTuple):
     value: Any
     key: str | None = None
     is_row: bool = False
-
-
-def shown_name(name: str) -> str:
-    """Return how a file is called in messages."""
-    return "stdin" if name == STDIN else name
 
 
 def is_predictions_file(name: str) -> bool:

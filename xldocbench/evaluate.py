@@ -1047,6 +1047,14 @@ def _stated_release(gold_file: str) -> dict[str, Any]:
     return {}
 
 
+STDIN = "-"
+
+
+def shown_name(name: str) -> str:
+    """Return how a predictions file is called in messages and reports."""
+    return "stdin" if name == STDIN else name
+
+
 class Prediction(NamedTuple):
     """One prediction as a file gives it: its text (None for null), status and place in the file.
 
@@ -1910,6 +1918,12 @@ def _build_parser() -> argparse.ArgumentParser:
         help="leave the per_question rows out of the JSON report (default: they are in)",
     )
     add(
+        "--check",
+        action="store_true",
+        help="examine the predictions and score nothing: counts, ids, fields, texts; exits with 1 where the file would"
+        " be scored wrongly as it is (default: score)",
+    )
+    add(
         "--jobs",
         type=_job_count,
         default=1,
@@ -2142,7 +2156,7 @@ def checked(judged: Iterable[Judged], name: str, reading: ReadOptions, known: Co
 
     ``known`` are the ids of the gold. Raises EvaluationError as :class:`FileCheck` does.
     """
-    check = FileCheck("stdin" if name == "-" else name, reading, known)
+    check = FileCheck(shown_name(name), reading, known)
     for item in judged:
         if check.counts(item.prediction):
             yield item
@@ -2180,7 +2194,7 @@ def _provenance(report: Mapping[str, Any], name: str, intake: Intake, task: Task
     return {
         "evaluator": {"name": "xldocbench", "version": __version__, "sha256": own_sha256()},
         "gold": gold,
-        "predictions": {"file": os.path.basename(name), "format": intake.format, "sha256": intake.sha256},
+        "predictions": {"file": os.path.basename(shown_name(name)), "format": intake.format, "sha256": intake.sha256},
         "settings": settings,
         "signature": "|".join(parts),
     }
@@ -2195,8 +2209,8 @@ def finish_file(
     """
     intake = Intake()
     scored = collect(questions, checked(judge(intake), name, task.reading, questions))
-    extra = _extra_ids_warning(name, questions, scored)
-    messages = [] if intake.format == "plain" else [("NOTE", f"{name} is read as {intake.format}")]
+    extra = _extra_ids_warning(shown_name(name), questions, scored)
+    messages = [] if intake.format == "plain" else [("NOTE", f"{shown_name(name)} is read as {intake.format}")]
     messages += (("WARNING", text) for text in (*intake.warnings, *filter(None, (extra,))))
     report = build_report(scored, task.ignore_missing)
     evaluated = [v for v in scored.verdicts if not (task.ignore_missing and v.score.rule == "missing")]
@@ -2352,12 +2366,29 @@ def _nearest(question_id: str, questions: Mapping[str, Question]) -> str:
     return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
+def _run_check(
+    arguments: argparse.Namespace, questions: Mapping[str, Question], gold_records: Iterable[Mapping[str, Any]]
+) -> int:
+    from xldocbench.check import FAULT, as_text, examine, wordings_of
+
+    wordings, options = wordings_of(gold_records), reading_of(arguments)
+    code = 0
+    for path in _predictions_files(arguments.predictions).values():
+        examination = examine(path, questions, wordings, options)
+        print_to(as_text(examination), sys.stdout)
+        if any(finding.level == FAULT for finding in examination.findings):
+            code = EXIT_ERROR
+    return code
+
+
 def _run(arguments: argparse.Namespace) -> int:
     gold_files = arguments.gold_files or default_gold_files(arguments.data_dir)
     outputs = [path for path in (arguments.output, arguments.per_question_csv, arguments.html) if path is not None]
     check_outputs(outputs, [*arguments.predictions, *gold_files])
     gold = load_gold_files(gold_files)
     questions = index_questions(gold.records)
+    if arguments.check:
+        return _run_check(arguments, questions, gold.records)
     for question_id in arguments.explain:
         if question_id not in questions:
             raise EvaluationError(

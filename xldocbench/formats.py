@@ -45,11 +45,11 @@ def at(value: Any, path: str) -> Any:
     return found if found is _ABSENT or not rest else at(found, rest)
 
 
-def _paths_in(value: Any, prefix: str = "") -> list[str]:
+def paths_in(value: Any, prefix: str = "") -> list[str]:
     """Return the paths to the scalars of an object, for a hint."""
     if not isinstance(value, Mapping):
         return [prefix] if id_text(value) is not None else []
-    return [path for key, item in value.items() for path in _paths_in(item, f"{prefix}.{key}" if prefix else str(key))]
+    return [path for key, item in value.items() for path in paths_in(item, f"{prefix}.{key}" if prefix else str(key))]
 
 
 # ---- answers
@@ -327,7 +327,7 @@ def _id_of(record: Record, row: Format, id_field: str) -> str:
 
 def _likely_ids(value: Any) -> list[str]:
     """Return the paths of an object at which an id is likely to stand: labels of the sender, then other ids."""
-    paths = [path for path in _paths_in(value) if path.partition(".")[0] not in PREDICTION_FIELDS]
+    paths = [path for path in paths_in(value) if path.partition(".")[0] not in PREDICTION_FIELDS]
     labels = [path for path in paths if ".labels." in path]
     last_steps = {path: path.rpartition(".")[2].lower() for path in paths}
     return labels + [path for path in paths if last_steps[path] in ("key", "index") or last_steps[path].endswith("id")]

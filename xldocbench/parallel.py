@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import BinaryIO, NamedTuple, TypeVar
 
-from xldocbench.containers import Record, open_file, shown_name
+from xldocbench.containers import Record, open_file
 from xldocbench.evaluate import (
     EvaluationError,
     Intake,
@@ -25,6 +25,7 @@ from xldocbench.evaluate import (
     judge_file,
     judge_task,
     records_of_lines,
+    shown_name,
 )
 from xldocbench.formats import BY_NAME, format_of, predictions_of, read_opened
 
