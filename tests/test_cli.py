@@ -405,7 +405,7 @@ def test_help_is_a_page_to_act_on(capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert part in text
     options = text.partition("\nexample:")[0].split("\n  --")[1:]
-    assert len(options) == 24
+    assert len(options) == 25
     unexplained = [part.split()[0] for part in options if "default" not in part and "required" not in part]
     assert unexplained == ["version"]
 

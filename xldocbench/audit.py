@@ -24,10 +24,11 @@ from xldocbench.evaluate import (
     Task,
     Text,
     Verdict,
+    add_gold_options,
     add_reading_options,
-    default_gold_files,
     find_numeral,
     finish_file,
+    gold_files_of,
     index_questions,
     judge_file,
     load_gold_files,
@@ -677,7 +678,7 @@ def as_text(audit: Mapping[str, Any]) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    gold = load_gold_files(arguments.gold_files or default_gold_files(arguments.data_dir))
+    gold = load_gold_files(gold_files_of(arguments))
     questions = index_questions(gold.records)
     task = Task(reading_of(arguments), arguments.ignore_missing, audit=True, gold=gold.provenance)
     outcome = finish_file(
@@ -704,8 +705,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--predictions", required=True, metavar="FILE", help="predictions, as for xldocbench.evaluate (required)")
-    add("--gold-files", nargs="+", metavar="FILE", help="gold JSONL files (default: those in the data directory)")
-    add("--data-dir", metavar="DIR", help="folder of the gold (default: as for xldocbench.evaluate)")
+    add_gold_options(parser)
     add_reading_options(parser)
     add("--ignore-missing", action="store_true", help="leave out questions without a prediction (default: they are 0)")
     add("--format", default="text", choices=("text", "json"), help="json: the audit block (default: text)")

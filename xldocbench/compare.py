@@ -32,11 +32,12 @@ from xldocbench.evaluate import (
     ReadOptions,
     Score,
     __version__,
+    add_gold_options,
     add_reading_options,
     check_outputs,
     checked,
     collect,
-    default_gold_files,
+    gold_files_of,
     index_questions,
     is_standin,
     judge_predictions,
@@ -473,7 +474,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise EvaluationError(f"published figures and changes do not go with --format {arguments.format}")
     results = arguments.leaderboard or Path(__file__).resolve().parent.parent / "results"
     quoted = published(arguments.with_published or "strict", results) if quotes else []
-    gold_files = arguments.gold_files or default_gold_files(arguments.data_dir)
+    gold_files = gold_files_of(arguments)
     if arguments.html is not None:
         check_outputs([arguments.html], [*arguments.systems, *gold_files])
     gold = load_gold_files(gold_files)
@@ -519,8 +520,7 @@ def _build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("systems", nargs="+", metavar="FILE", help="predictions, or reports with rows; the first is the baseline")
     add("--names", nargs="+", metavar="NAME", help="names of the systems (default: the files' names)")
-    add("--gold-files", nargs="+", metavar="FILE", help="gold JSONL files (default: those in the data directory)")
-    add("--data-dir", metavar="DIR", help="folder of the gold (default: as for xldocbench.evaluate)")
+    add_gold_options(parser)
     add_reading_options(parser)
     add("--ignore-missing", action="store_true", help="leave out questions without a prediction (default: they are 0)")
     add("--all-pairs", action="store_true", help="compare every pair (default: each with the baseline)")

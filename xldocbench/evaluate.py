@@ -1785,6 +1785,36 @@ def _pattern(text: str) -> str:
     return text
 
 
+def add_gold_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where the gold is; at most one of them can be given."""
+    add = parser.add_mutually_exclusive_group().add_argument
+    add(
+        "--data-dir",
+        metavar="DIR",
+        help=f"folder that holds {' and '.join(GOLD_FILES)} (default: see --help of xldocbench.evaluate)",
+    )
+    add(
+        "--gold-files",
+        nargs="+",
+        metavar="FILE",
+        help="gold JSONL files, instead of those in the data directory (default: none)",
+    )
+    add(
+        "--release",
+        metavar="NAME",
+        help="the fetched copy of the real release: strict, or microsoft/XL-DocBench (default: none)",
+    )
+
+
+def gold_files_of(arguments: argparse.Namespace) -> list[str]:
+    """Return the gold files that the options of :func:`add_gold_options` name, or the default ones."""
+    if arguments.release is not None:
+        from xldocbench.release import copy_of
+
+        return _gold_files_in(os.path.join(copy_of(arguments.release), "data"))
+    return arguments.gold_files or default_gold_files(arguments.data_dir)
+
+
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a predictions file is read."""
     add = parser.add_argument
@@ -1863,13 +1893,7 @@ def _build_parser() -> argparse.ArgumentParser:
         " the output of batch services and harnesses; - for stdin; several files, or a folder of them, are scored as"
         " one system each (required)",
     )
-    add("--data-dir", metavar="DIR", help=f"folder that holds {' and '.join(GOLD_FILES)} (default: see below)")
-    add(
-        "--gold-files",
-        nargs="+",
-        metavar="FILE",
-        help="gold JSONL files, instead of those in the data directory (default: none)",
-    )
+    add_gold_options(parser)
     add_reading_options(parser)
     add(
         "--ignore-missing",
@@ -2083,7 +2107,8 @@ def _extra_ids_warning(name: str, questions: Mapping[str, Question], scored: Sco
             f"no prediction in {name} is for a question of the gold: the predictions have"
             f" {_examples(scored.extra_ids)}; the gold has {_examples(list(questions))}"
             + (
-                "; the gold is the synthetic stand-in, pass the real data with --data-dir"
+                "; the gold is the synthetic stand-in: fetch the real data with `python -m xldocbench.release fetch`"
+                " and pass --release strict"
                 if any(map(is_standin, questions))
                 else ""
             )
@@ -2382,7 +2407,7 @@ def _run_check(
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    gold_files = arguments.gold_files or default_gold_files(arguments.data_dir)
+    gold_files = gold_files_of(arguments)
     outputs = [path for path in (arguments.output, arguments.per_question_csv, arguments.html) if path is not None]
     check_outputs(outputs, [*arguments.predictions, *gold_files])
     gold = load_gold_files(gold_files)
