@@ -249,7 +249,7 @@ def _open(source: Source, path: str, start: int, transport: Transport) -> Any:
     except urllib.error.URLError as error:
         if isinstance(error.reason, ssl.SSLCertVerificationError):
             raise EvaluationError(
-                f"{address}: the certificate is not trusted ({error.reason.verify_message}); check --endpoint and proxies"
+                f"{address}: the certificate is not trusted ({error.reason.verify_message}); check --endpoint"
             ) from None
         raise _Retry(f"no connection ({error.reason})") from None
     except (OSError, http.client.HTTPException) as error:
@@ -329,6 +329,8 @@ def _download(source: Source, path: str, part: Path, transport: Transport) -> No
     what = ""
     mismatches = 0
     for attempt in range(ATTEMPTS):
+        if expected and part.exists() and sha256_of(part) == expected:
+            return
         try:
             _attempt(source, path, part, transport)
         except _Retry as fault:
@@ -380,16 +382,14 @@ def fetch(source: Source, folder: Path, transport: Transport) -> list[str]:
         for path in (*REQUIRED, *OPTIONAL):
             part = staging / path
             part.parent.mkdir(parents=True, exist_ok=True)
-            known = source.sha256.get(path)
-            if not (known and part.exists() and sha256_of(part) == known):
-                try:
-                    _download(source, path, part, transport)
-                except _NotThere:
-                    if path in REQUIRED:
-                        raise EvaluationError(
-                            f"{source.address_of(path)}: there is no such file; check --revision and --endpoint"
-                        ) from None
-                    continue
+            try:
+                _download(source, path, part, transport)
+            except _NotThere:
+                if path in REQUIRED:
+                    raise EvaluationError(
+                        f"{source.address_of(path)}: there is no such file; check --revision and --endpoint"
+                    ) from None
+                continue
             found[path] = sha256_of(part)
     except Mismatch:
         shutil.rmtree(staging)
@@ -521,7 +521,8 @@ def _end_progress() -> None:
 
 def _run_fetch(arguments: argparse.Namespace) -> int:
     endpoint = arguments.endpoint or os.environ.get(ENDPOINT_VARIABLE) or ENDPOINT
-    if urllib.parse.urlsplit(endpoint).scheme not in ("http", "https"):
+    address = urllib.parse.urlsplit(endpoint)
+    if address.scheme not in ("http", "https") or not address.hostname:
         raise EvaluationError(f"{endpoint}: no web address; it begins with https://")
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not token.isascii() or not token.isprintable():
