@@ -201,6 +201,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         if urllib.parse.urlsplit(newurl).scheme not in ("http", "https"):
+            fp.close()
             raise EvaluationError(f"{req.full_url}: redirected to {newurl}, which is no web address; check --endpoint")
         # Python 3.10 does not know the code 308, which keeps the method as 307 does.
         request = super().redirect_request(req, fp, 307 if code == 308 else code, msg, headers, newurl)
