@@ -160,9 +160,13 @@ def open_file(name: str, intake: Intake, container: str = "") -> Opened:
         raise EvaluationError("stdin is closed; name a file")
     raw = sys.stdin.buffer if name == STDIN else io.FileIO(name)
     file: io.BufferedReader = io.BufferedReader(_Noted(raw, intake), _BUFFER)
-    if file.peek(2).startswith(_GZIP):
-        file = io.BufferedReader(_Unpacked(file, shown), _BUFFER)
-    return Opened(file, container or _container_of(shown, file.peek(_BUFFER)))
+    try:
+        if file.peek(2).startswith(_GZIP):
+            file = io.BufferedReader(_Unpacked(file, shown), _BUFFER)
+        return Opened(file, container or _container_of(shown, file.peek(_BUFFER)))
+    except BaseException:
+        file.close()
+        raise
 
 
 def _container_of(name: str, head: bytes) -> str:

@@ -327,7 +327,8 @@ def _id_of(record: Record, row: Format, id_field: str) -> str:
 
 def _likely_ids(value: Any) -> list[str]:
     """Return the paths of an object at which an id is likely to stand: labels of the sender, then other ids."""
-    paths = [path for path in paths_in(value) if path.partition(".")[0] not in PREDICTION_FIELDS]
+    # A harness's doc_id is only a running number.
+    paths = [path for path in paths_in(value) if path.partition(".")[0] not in (*PREDICTION_FIELDS, "doc_id")]
     labels = [path for path in paths if ".labels." in path]
     last_steps = {path: path.rpartition(".")[2].lower() for path in paths}
     return labels + [path for path in paths if last_steps[path] in ("key", "index") or last_steps[path].endswith("id")]
