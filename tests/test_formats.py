@@ -317,9 +317,10 @@ def test_a_path_into_a_producers_record_keeps_its_failures(write_jsonl: WriteJso
         ({"custom_id": "q", "prediction": "x"}, "or name its place with --id-field, such as custom_id"),
         ({"meta": {"qid": "q"}, "prediction": "x"}, "or name its place with --id-field, such as meta.qid"),
         (
-            {"doc_id": 3, "doc": {"question": "?"}, "filtered_resps": ["x"]},
-            "name its place with --id-field, such as doc_id",
+            {"doc_id": 3, "doc": {"qid": "q"}, "filtered_resps": ["x"]},
+            "name its place with --id-field, such as doc.qid",
         ),
+        ({"doc_id": 3, "doc": {"page": 1}, "filtered_resps": ["x"]}, "(lmms-eval); name its place with --id-field"),
         ({"prediction": "x"}, "or name its place with --id-field"),
     ],
 )
