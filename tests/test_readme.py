@@ -80,6 +80,33 @@ def test_the_table_of_rule_codes_is_complete() -> None:
     ]
 
 
+def test_every_option_that_is_named_exists(run: Run) -> None:
+    commands = [f"xldocbench.{name}" for name in ("evaluate", "compare", "audit", "quickstart")]
+    helps = [run("-m", command, "--help").stdout.decode() for command in commands]
+    helps += [run("-m", "xldocbench.release", name, "--help").stdout.decode() for name in ("fetch", "parity")]
+    scripts = (
+        ROOT / "code" / name for name in ("benchmark.py", "reference_systems.py", "examples/score_with_spark.py")
+    )
+    text = "".join([*helps, *(path.read_text(encoding="utf-8") for path in scripts)])
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", README)) <= set(re.findall(r"--[a-z][a-z-]+", text))
+
+
+def test_every_producer_has_its_command() -> None:
+    rows = _table("| your file | the command (`evaluate` stands for `python -m xldocbench.evaluate`) |")
+    files = " ".join(row[0] for row in rows)
+    for producer in (
+        "OpenAI",
+        "Anthropic",
+        "Gemini",
+        "Vertex",
+        "Bedrock",
+        "lm-evaluation-harness",
+        "lmms-eval",
+        "Inspect",
+    ):
+        assert producer in files
+
+
 def test_the_table_of_flags_is_complete() -> None:
     assert _table("| flag | may be | raised when |") == [
         [f"`{code}`", flag.direction, flag.meaning] for code, flag in FLAGS.items()

@@ -1729,7 +1729,8 @@ data directory:
   checkout, else data/ in the current folder
 
 exit codes:
-  0 scored   1 an error, named in one line on stderr   2 wrong usage
+  0 scored   1 an error, named in one line on stderr, or a fault that --check
+  found   2 wrong usage
   3 a score is under --fail-under   130 interrupted
   141 the reader of the output went away
 """

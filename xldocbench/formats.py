@@ -33,10 +33,10 @@ def at(value: Any, path: str) -> Any:
 
     A key that holds the points itself comes before the steps.
     """
-    if isinstance(value, Mapping) and path in value:
+    if isinstance(value, dict) and path in value:
         return value[path]
     step, _, rest = path.partition(".")
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         found = value.get(step, _ABSENT)
     elif isinstance(value, list) and step.removeprefix("-").isdecimal() and -len(value) <= int(step) < len(value):
         found = value[int(step)]
@@ -47,7 +47,7 @@ def at(value: Any, path: str) -> Any:
 
 def paths_in(value: Any, prefix: str = "") -> list[str]:
     """Return the paths to the scalars of an object, for a hint."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return [prefix] if id_text(value) is not None else []
     return [path for key, item in value.items() for path in paths_in(item, f"{prefix}.{key}" if prefix else str(key))]
 
@@ -68,9 +68,9 @@ def _failed(detail: object) -> Answer:
 
 def _error_words(error: object) -> str:
     """Return the words of an error: its code or type, however deep it is wrapped."""
-    while isinstance(error, Mapping):
+    while isinstance(error, dict):
         inner = error.get("error")
-        if isinstance(inner, (Mapping, str)) and inner:
+        if isinstance(inner, (dict, str)) and inner:
             error = inner
             continue
         named = [error[key] for key in ("code", "type", "message", "errorMessage", "errorCode") if error.get(key)]
@@ -86,7 +86,7 @@ def _joined(parts: object, kind: str | None, text: str = "text") -> str | None:
     texts = [
         part[text]
         for part in parts
-        if isinstance(part, Mapping) and isinstance(part.get(text), str) and part.get("type", kind) in (kind, "text")
+        if isinstance(part, dict) and isinstance(part.get(text), str) and part.get("type", kind) in (kind, "text")
     ]
     return "".join(texts) if texts else None
 
@@ -102,20 +102,20 @@ def _chat_text(content: object) -> str | None:
 
 def _of_choices(body: Mapping[str, Any]) -> Answer:
     choices = body.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return _failed("no choice")
     message = choices[0].get("message")
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         return _failed("no message")
     reason = "refused" if message.get("refusal") else choices[0].get("finish_reason") or choices[0].get("stop_reason")
     return _text_or(reason or "no reason given", _chat_text(message.get("content")))
 
 
 def _of_output_items(body: Mapping[str, Any]) -> Answer:
-    messages = [item for item in body["output"] if isinstance(item, Mapping) and item.get("type") == "message"]
+    messages = [item for item in body["output"] if isinstance(item, dict) and item.get("type") == "message"]
     texts = [_joined(message.get("content"), "output_text") for message in messages]
     details = body.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, Mapping) else None
+    reason = details.get("reason") if isinstance(details, dict) else None
     return _text_or(reason or body.get("status") or "no message", "".join(filter(None, texts)) or None)
 
 
@@ -123,13 +123,13 @@ def _batch_answer(record: Mapping[str, Any]) -> Answer:
     error, response = record.get("error"), record.get("response")
     if error is not None:
         return _failed(_error_words(error))
-    if not isinstance(response, Mapping):
+    if not isinstance(response, dict):
         return _failed("no response")
     status_code, body = response.get("status_code"), response.get("body", response)
     if status_code is not None and str(status_code) != "200":
-        inner = body.get("error") if isinstance(body, Mapping) else None
+        inner = body.get("error") if isinstance(body, dict) else None
         return _failed(f"status code {status_code}" + (f": {_error_words(inner)}" if inner else ""))
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         return _failed("no body")
     return _of_output_items(body) if isinstance(body.get("output"), list) else _of_choices(body)
 
@@ -140,7 +140,7 @@ def _anthropic_answer(record: Mapping[str, Any]) -> Answer:
         error = result.get("error")
         return _failed(f"{result.get('type')}: {_error_words(error)}" if error else result.get("type"))
     message = result.get("message")
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         return _failed("no message")
     return _text_or(message.get("stop_reason"), _joined(message.get("content"), "text"))
 
@@ -151,14 +151,14 @@ def _gemini_answer(record: Mapping[str, Any]) -> Answer:
     if record.get("status") not in (None, ""):
         return _failed(_error_words(record["status"]))
     response = record.get("response")
-    candidates = response.get("candidates") if isinstance(response, Mapping) else None
-    if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], Mapping):
+    candidates = response.get("candidates") if isinstance(response, dict) else None
+    if not isinstance(candidates, list) or not candidates or not isinstance(candidates[0], dict):
         blocked = at(response, "promptFeedback.blockReason")
         return _failed("no candidate" if blocked is _ABSENT else f"blocked: {blocked}")
     content = candidates[0].get("content")
-    parts = content.get("parts") if isinstance(content, Mapping) else None
+    parts = content.get("parts") if isinstance(content, dict) else None
     if isinstance(parts, list):
-        parts = [part for part in parts if isinstance(part, Mapping) and part.get("thought") is not True]
+        parts = [part for part in parts if isinstance(part, dict) and part.get("thought") is not True]
     return _text_or(candidates[0].get("finishReason"), _joined(parts, None))
 
 
@@ -166,7 +166,7 @@ def _bedrock_answer(record: Mapping[str, Any]) -> Answer:
     if record.get("error") is not None:
         return _failed(_error_words(record["error"]))
     output = record.get("modelOutput")
-    if not isinstance(output, Mapping):
+    if not isinstance(output, dict):
         return _failed("no output")
     reason = output.get("stop_reason") or output.get("stopReason")
     for path, kind in (("content", "text"), ("output.message.content", None)):
@@ -195,7 +195,7 @@ def _inspect_answer(record: Mapping[str, Any]) -> Answer:
     if record.get("error") is not None:
         return _failed(_error_words(record["error"]))
     output = record.get("output")
-    if not isinstance(output, Mapping) or not output.get("choices", True):
+    if not isinstance(output, dict) or not output.get("choices", True):
         return _failed("no choice")
     completion = output.get("completion")
     if isinstance(completion, str) and completion.strip():
@@ -222,7 +222,7 @@ class Format(NamedTuple):
 
 
 def _has(record: Record, *keys: str) -> bool:
-    return isinstance(record.value, Mapping) and all(key in record.value for key in keys)
+    return isinstance(record.value, dict) and all(key in record.value for key in keys)
 
 
 def _holds(record: Record, key: str, *types: type) -> bool:
@@ -350,7 +350,7 @@ def predict(record: Record, row: Format, options: ReadOptions) -> Prediction:
             # In a table an empty cell says nothing.
             value = {key: cell for key, cell in value.items() if key != "status"}
         field = options.prediction_field
-        if "." in field and isinstance(value, Mapping) and field not in value:
+        if "." in field and isinstance(value, dict) and field not in value:
             found = at(value, field)
             value = {"status": value.get("status"), **({} if found is _ABSENT else {field: found})}
         return prediction_of(question_id, value, field, record.where)
