@@ -149,7 +149,7 @@ def test_data_dir_then_environment_then_checkout(run: Run, tmp_path: Path, for_t
         f"ERROR: no prediction in {for_the_small_data[1]} is for a question of the gold: the predictions have 'c', 's';"
         " the gold has"
         " 'standin_single_000001', 'standin_single_000002', 'standin_single_000003', …; the gold is the synthetic"
-        " stand-in, pass the real data with --data-dir"
+        " stand-in: fetch the real data with `python -m xldocbench.release fetch` and pass --release strict"
     )
 
 
@@ -399,7 +399,7 @@ def test_help_is_a_page_to_act_on(capsys: pytest.CaptureFixture[str]) -> None:
         "example:\n  python -m xldocbench.evaluate --predictions preds.jsonl --output report.json",
         "over the SETS of normalised tokens (not SQuAD's multiset)",
         "similarity of the RAW texts",
-        "0 scored   1 an error, named in one line on stderr   2 wrong usage",
+        "0 scored   1 an error, named in one line on stderr, or a fault that --check\n  found   2 wrong usage",
         "3 a score is under --fail-under",
         "XLDOCBENCH_DATA_DIR",
     ):
