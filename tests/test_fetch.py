@@ -273,6 +273,13 @@ def test_a_lasting_fault_keeps_nothing_wrong_and_says_what_to_do(
     assert not (tmp_path / "copy").exists()
 
 
+def test_where_nothing_was_received_nothing_is_left(server: Server, tmp_path: Path) -> None:
+    server.faults["manifest.json"] = [dropped] * 9
+    with pytest.raises(EvaluationError, match="no connection"):
+        fetch(source(server), tmp_path / "copy", Waits().transport())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_mismatch_leaves_not_even_the_good_files(server: Server, tmp_path: Path) -> None:
     server.files["data/qa_cross_doc.jsonl"] += b" "
     with pytest.raises(EvaluationError, match=r"qa_cross_doc\.jsonl: SHA-256 .* is expected; nothing was kept"):

@@ -395,6 +395,10 @@ def fetch(source: Source, folder: Path, transport: Transport) -> list[str]:
     except Mismatch:
         shutil.rmtree(staging)
         raise
+    except EvaluationError:
+        if not any(path.is_file() for path in staging.rglob("*")):
+            shutil.rmtree(staging)
+        raise
     index = {"dataset": DATASET, "revision": source.revision, "endpoint": source.endpoint, "sha256": found}
     write_files({str(staging / INDEX): (json.dumps(index, indent=2) + "\n").encode()})
     if folder.exists():
