@@ -279,19 +279,42 @@ def _cold_start(name: str, *arguments: str) -> Workload:
     return Workload(name, 1, runs)
 
 
+def _evaluation(*arguments: str) -> Run:
+    def run() -> None:
+        quiet = io.StringIO()
+        with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+            assert evaluator.main(["--data-dir", str(ROOT / "data"), *arguments]) == 0
+
+    return run
+
+
+def _write_predictions(system: str, records: Sequence[dict[str, Any]], folder: Path) -> str:
+    path = folder / f"{system}.jsonl"
+    lines = (json.dumps(record) + "\n" for record in predictions_of(system, records))
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def _page(system: str, folder: Path) -> Workload:
+    """Score one system and write its page, and the same without the page."""
+    folder = folder / "page"
+    folder.mkdir(exist_ok=True)
+    records = _gold_records()
+    path = _write_predictions(system, records, folder)
+    page = str(folder / "page.html")
+    runs = {
+        "ours": _evaluation("--predictions", path, "--html", page),
+        "without the page": _evaluation("--predictions", path),
+    }
+    return Workload(f"page of {system.replace('_', ' ')}", len(records), runs)
+
+
 def _end_to_end(folder: Path) -> Workload:
     """Score the imperfect systems as the command does: read files, score, write reports."""
     records = _gold_records()
     for system in IMPERFECT_SYSTEMS:
-        lines = (json.dumps(record) + "\n" for record in predictions_of(system, records))
-        (folder / f"{system}.jsonl").write_text("".join(lines), encoding="utf-8")
-
-    def run() -> None:
-        quiet = io.StringIO()
-        arguments = ["--predictions", str(folder), "--data-dir", str(ROOT / "data"), "--output", str(folder / "out")]
-        with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
-            assert evaluator.main(arguments) == 0
-
+        _write_predictions(system, records, folder)
+    run = _evaluation("--predictions", str(folder), "--output", str(folder / "out"))
     runs: dict[str, Run] = {"ours": run}
     if Levenshtein is not None:
 
@@ -310,6 +333,8 @@ def workloads(folder: Path) -> dict[str, Callable[[], Workload]]:
         "near": lambda: _scoring("near-miss entities", near_misses()),
         "pair": _long_distance,
         "end-to-end": lambda: _end_to_end(folder),
+        "page": lambda: _page("character_noise_20_percent", folder),
+        "long-page": lambda: _page("perfect_after_long_reasoning", folder),
         "help": lambda: _cold_start("cold start, --help", "--help"),
         "sample": lambda: _cold_start("cold start, five questions", *SAMPLE),
     }
@@ -471,8 +496,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             figures["peak_megabytes"] = peak_megabytes(arguments.gigabytes, Path(name))
     print(f"{figures['machine']}\n\n{table(results)}\n")
     for result in results:
-        if "bare interpreter" in result["seconds"]:
-            print(f"{result['workload']}: {result['ratio_to_ours']['bare interpreter']:.2f} of it the bare interpreter")
+        for part in ("bare interpreter", "without the page"):
+            if part in result["seconds"]:
+                print(f"{result['workload']}: {result['ratio_to_ours'][part]:.2f} of it {part}")
     for name, rate in figures["calls_per_second"].items():
         print(f"score() on {name}: {rate:,.0f} calls a second")
     for name, microseconds in figures["microseconds_per_question"].items():
