@@ -495,14 +495,19 @@ def test_the_page_can_be_read_by_everyone(
 
 
 @needs_chromium
-def test_the_page_works_at_360_pixels(browser: chromium.Browser, page: str) -> None:
+@pytest.mark.parametrize("kind", ["report", "comparison"])
+def test_the_page_works_at_360_pixels(
+    kind: str, browser: chromium.Browser, page: str, tmp_path: Path, write_jsonl: WriteJsonl
+) -> None:
+    if kind == "comparison":
+        page = Path(compare_page(tmp_path, write_jsonl)).as_uri()
     size = {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": False}
     browser.call("Emulation.setDeviceMetricsOverride", size)
     try:
         browser.open(page)
         browser.run("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         assert browser.run("document.documentElement.scrollWidth") <= 360
-        assert browser.run("document.querySelectorAll('.questions tbody')[0].offsetWidth") > 250
+        assert browser.run("document.querySelector('.questions').offsetWidth") > 250
     finally:
         browser.call("Emulation.clearDeviceMetricsOverride")
 

@@ -1792,7 +1792,8 @@ def add_gold_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--data-dir",
         metavar="DIR",
-        help=f"folder that holds {' and '.join(GOLD_FILES)} (default: the first place that has them, as the help of xldocbench.evaluate says)",
+        help=f"folder that holds {' and '.join(GOLD_FILES)} (default: the first place that has them, as the help of"
+        " xldocbench.evaluate says)",
     )
     add(
         "--gold-files",

@@ -604,7 +604,8 @@ def page_of_comparison(
         )
         counts = pair["counts"]
         body.append(
-            f'<h2>{_shown(heading)}</h2>\n<div class="chart">{_forest(pair)}<div class="scroll"><table class="plain">'
+            f'<h2>{_shown(heading)}</h2>\n<div class="chart pair">{_forest(pair)}'
+            '<div class="scroll"><table class="plain">'
             f"<thead><tr>{heads}</tr></thead><tbody>{cells}</tbody></table></div></div>\n"
             f"<p>won {counts['won']}, lost {counts['lost']}, both right {counts['both_right']},"
             f" both wrong {counts['both_wrong']}</p>\n"
