@@ -169,6 +169,17 @@ def test_explanations_follow_the_summary_in_the_order_asked(
     assert "number: gold 25, prediction 26, relative error 4% ≤ 5%: right" in second
 
 
+def test_with_an_audit_the_flags_stand_before_the_scores(
+    arguments: list[str], write_jsonl: WriteJsonl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    predictions = write_jsonl("p.jsonl", [{"id": "first_1", "prediction": "2500"}])
+    assert main([*arguments[:-1], predictions, "--explain", "first_1", "--audit"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "\nscale-factor: right but for a factor of 10, 100, 1,000, a million or a billion"
+        "\nscores: accuracy 0, token F1 0, ANLS 0.5\n"
+    )
+
+
 def test_of_several_systems_each_is_named(
     arguments: list[str], write_jsonl: WriteJsonl, capsys: pytest.CaptureFixture[str]
 ) -> None:

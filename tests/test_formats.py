@@ -472,7 +472,8 @@ def _sample(question_id: str, text: str) -> bytes:
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_of_a_name_that_stands_twice_in_an_archive_the_last_holds(tmp_path: Path) -> None:
     members = [("samples/q_epoch_1.json", _sample("q", "x")), ("samples/q_epoch_1.json", _sample("q", "y"))]
-    assert texts(_archive(tmp_path / "p.eval", [*members, ("header.json", b"{}")])) == {"q": "y"}
+    others = [("samples/a/b_epoch_1.json", _sample("a/b", "z")), ("header.json", b"{}"), ("summaries.json", b"[]")]
+    assert texts(_archive(tmp_path / "p.eval", [*members, *others])) == {"q": "y", "a/b": "z"}
 
 
 def test_a_run_that_did_not_end_is_scored_with_a_warning(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def _samples(name: str, data: Mapping[str, Any]) -> Iterator[Record]:
         yield Record(f"{name}, sample {position}", sample)
 
 
-_SAMPLE = re.compile(r"(?:.*/)?samples/[^/]+\.json")
+_SAMPLE = re.compile(r"(?:.*/)?samples/.+\.json")
 
 
 def _samples_of_archive(name: str, content: bytes, intake: Intake) -> Iterator[Record]:

@@ -2227,6 +2227,22 @@ def _provenance(report: Mapping[str, Any], name: str, intake: Intake, task: Task
     }
 
 
+def _explanations(scored: Scored, task: Task) -> list[str]:
+    from xldocbench.explain import Step, as_text, explain
+
+    verdicts = {verdict.question.question_id: verdict for verdict in scored.verdicts}
+    explanations = []
+    for question_id in task.explain:
+        steps = explain(verdicts[question_id])
+        if task.audit:
+            from xldocbench.audit import FLAGS, flags_of
+
+            # The scores stay the last word.
+            steps[-1:-1] = [Step(code, FLAGS[code].meaning) for code in flags_of(verdicts[question_id])]
+        explanations.append(as_text(steps))
+    return explanations
+
+
 def finish_file(
     questions: Mapping[str, Question], name: str, task: Task, judge: Callable[[Intake], Iterable[Judged]]
 ) -> Outcome:
@@ -2252,10 +2268,7 @@ def finish_file(
     report["provenance"] = _provenance(report, name, intake, task)
     explanations = []
     if task.explain:
-        from xldocbench.explain import as_text, explain
-
-        verdicts = {verdict.question.question_id: verdict for verdict in scored.verdicts}
-        explanations = [as_text(explain(verdicts[question_id])) for question_id in task.explain]
+        explanations = _explanations(scored, task)
     page = None
     if task.page:
         from xldocbench.containers import without_ending
