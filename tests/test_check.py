@@ -85,6 +85,7 @@ FAULTS = [
     (changed(0, prediction="how many  are there?"), "1 predictions are the question itself ('single_000001')"),
     (changed(0, prediction="Int"), "1 predictions are the name of the answer's format ('single_000001')"),
     ([{"id": f"x{i}", "prediction": "x"} for i in range(3)], "3 predictions are for no question of the gold ('x0', "),
+    (changed(0, prediction={"text": "26"}), "1 predictions are JSON objects, which count as their JSON text; name the"),
     ([], "no prediction in "),
 ]  # fmt: skip
 NOTES = [

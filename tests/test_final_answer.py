@@ -140,6 +140,11 @@ def test_a_pattern_that_takes_too_long_is_stopped() -> None:
         process.find("a" * 60, "p.jsonl, line 3")
 
 
+def test_of_the_two_flags_one_is_given(run: Run, write_jsonl: WriteJsonl) -> None:
+    arguments = ("--predictions", write_jsonl("p.jsonl", OUTPUTS), "--final-answer", "--final-answer-pattern", "x")
+    assert run("-m", "xldocbench.evaluate", *arguments).returncode == 2
+
+
 def test_a_pattern_that_is_none_is_wrong_usage(run: Run, write_jsonl: WriteJsonl) -> None:
     arguments = ("--predictions", write_jsonl("p.jsonl", OUTPUTS), "--final-answer-pattern", "(")
     result = run("-m", "xldocbench.evaluate", *arguments)

@@ -469,6 +469,13 @@ def _sample(question_id: str, text: str) -> bytes:
     return json.dumps({"id": question_id, "epoch": 1, "input": "", "output": {"completion": text}}).encode()
 
 
+def test_the_samples_of_a_log_need_not_be_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    samples = [{"id": "a", "output": {"completion": "x"}}, {"id": "b", "input": "?"}]
+    path.write_text(json.dumps({"eval": {}, "samples": samples}), encoding="utf-8")
+    assert [(p.text, p.status) for p in predictions(path).values()] == [("x", "success"), (None, "failed: no choice")]
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_of_a_name_that_stands_twice_in_an_archive_the_last_holds(tmp_path: Path) -> None:
     members = [("samples/q_epoch_1.json", _sample("q", "x")), ("samples/q_epoch_1.json", _sample("q", "y"))]

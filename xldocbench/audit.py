@@ -388,7 +388,6 @@ def _inside_longer_token(case: _Case) -> bool:
 
 
 _TEXT_NEGATIONS = _OPTION_NEGATIONS | {"without", "unlike", "non"}
-_ENDS_A_CLAUSE = frozenset("but only".split())
 
 
 def _negated(case: _Case) -> bool:

@@ -114,7 +114,10 @@ class _Look:
         read = next((name for name in wanted if name in value), None)
         if read is not None:
             self.read_fields[read] += 1
-            self.types[type(value[read]).__name__] += 1
+            found = value[read]
+            # Of an answer in the gold's own shape the value counts.
+            found = found.get("value") if read == "answer" and isinstance(found, dict) else found
+            self.types[type(found).__name__] += 1
         for name in LIKE_AN_ANSWER:
             if name in value and name != read and value[name] not in (None, "") and not isinstance(value[name], bool):
                 self.unread[name] += 1
@@ -210,6 +213,12 @@ class _Look:
         if empty:
             level = FAULT if not texts else NOTE
             yield Finding(level, f"{empty} of {len(asked)} successful predictions are null or blank, and score 0")
+        if self.types["dict"]:
+            yield Finding(
+                FAULT,
+                f"{self.types['dict']} predictions are JSON objects, which count as their JSON text; name the text in"
+                " them with --prediction-field, such as NAME.text",
+            )
         if len(self.types) > 1:
             kinds = ", ".join(f"{times} {name}" for name, times in sorted(self.types.items()))
             yield Finding(NOTE, f"predictions are of several JSON types ({kinds}); each is scored as its text")

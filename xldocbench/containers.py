@@ -29,8 +29,6 @@ from xldocbench.evaluate import (
 if TYPE_CHECKING:
     import zipfile
 
-CONTAINERS = ("jsonl", "json", "csv", "tsv", "eval")
-
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -50,13 +48,13 @@ _BUFFER = 1 << 18
 class Record(NamedTuple):
     """A record as its container gives it: its place, its value, and its id where the container states it.
 
-    ``is_row`` says that it is a row of a table, where every cell is text.
+    ``origin`` is "table" for a row of a table, where every cell is text, and "inspect" for a sample of a log.
     """
 
     where: str
     value: Any
     key: str | None = None
-    is_row: bool = False
+    origin: str = ""
 
 
 def is_predictions_file(name: str) -> bool:
@@ -152,8 +150,8 @@ class Opened(NamedTuple):
 def open_file(name: str, intake: Intake, container: str = "") -> Opened:
     """Open a predictions file, or stdin for ``-``; the intake notes the bytes that are read of it.
 
-    ``container`` is one of ``CONTAINERS``, or empty: then name and content tell. Raises EvaluationError for what can
-    be none, OSError for what cannot be read.
+    ``container`` is jsonl, json, csv, tsv, eval, or empty: then name and content tell. Raises EvaluationError for
+    what can be none, OSError for what cannot be read.
     """
     shown = shown_name(name)
     if name == STDIN and sys.stdin is None:
@@ -242,7 +240,7 @@ def _rows(name: str, file: io.BufferedReader, container: str) -> Iterator[Record
                     f"{where}: {len(cells)} cells under {len(header)} headings; quote cells that hold the delimiter"
                     f" {delimiter!r}"
                 )
-            yield Record(where, _row_of(header, cells, where), is_row=True)
+            yield Record(where, _row_of(header, cells, where), origin="table")
     except csv.Error as error:
         raise EvaluationError(
             f"{name}, line {reader.line_num}: not a row of CSV ({error}); save the table again"
@@ -283,7 +281,7 @@ def _samples(name: str, data: Mapping[str, Any]) -> Iterator[Record]:
     for position, sample in enumerate(samples, start=1):
         if not isinstance(sample, dict):
             raise EvaluationError(f"{name}, sample {position}: not a JSON object")
-        yield Record(f"{name}, sample {position}", sample)
+        yield Record(f"{name}, sample {position}", sample, origin="inspect")
 
 
 _SAMPLE = re.compile(r"(?:.*/)?samples/.+\.json")
@@ -307,7 +305,7 @@ def _samples_of_archive(name: str, content: bytes, intake: Intake) -> Iterator[R
         sample = parse_json(decoded(_content_of(archive, member, where), where), where, "copy the log again")
         if not isinstance(sample, dict):
             raise EvaluationError(f"{where}: not a JSON object; copy the log again")
-        yield Record(where, sample)
+        yield Record(where, sample, origin="inspect")
 
 
 def _content_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> bytes:

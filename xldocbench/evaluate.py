@@ -1847,13 +1847,14 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         choices=("error", "first", "last"),
         help="what to do with an id given twice (default: error)",
     )
-    add(
+    add_either = parser.add_mutually_exclusive_group().add_argument
+    add_either(
         "--final-answer",
         action="store_true",
         help="score the final answer that an output states, not all of it; departs from the published protocol, and is"
         " named in the signature (default: all of it)",
     )
-    add(
+    add_either(
         "--final-answer-pattern",
         default="",
         type=_pattern,

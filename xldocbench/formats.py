@@ -210,7 +210,7 @@ class Format(NamedTuple):
     """A producer's format: its name and the producers, how a record is known, where its id and its answer are.
 
     ``ids`` are paths, of which the first that is not empty counts; without any the user must name one.
-    ``choice`` is what a file may hold several of for one question, as option → field.
+    ``choice`` is the field, and the option, of what a file may hold several of for one question.
     """
 
     name: str
@@ -218,7 +218,7 @@ class Format(NamedTuple):
     fits: Callable[[Record], bool]
     ids: Sequence[str] = ()
     answer: Callable[[Mapping[str, Any]], Answer] | None = None
-    choice: tuple[str, str] | None = None
+    choice: str = ""
 
 
 def _has(record: Record, *keys: str) -> bool:
@@ -241,12 +241,17 @@ def _is_batch(record: Record) -> bool:
     return _has(record, "custom_id") and (_holds(record, "response", dict) or _says_error(record))
 
 
+def _is_sample(record: Record) -> bool:
+    return record.origin == "inspect" or (_has(record, "id", "input", "epoch") and _holds(record, "output", dict))
+
+
 def _is_vertex(record: Record) -> bool:
     return _holds(record, "request", dict) and (_holds(record, "response", dict) or _has(record, "status"))
 
 
 FORMATS = (
-    Format("table", "spreadsheets, VLMEvalKit", lambda r: r.is_row, (*ID_FIELDS, "index")),
+    Format("table", "spreadsheets, VLMEvalKit", lambda r: r.origin == "table", (*ID_FIELDS, "index")),
+    Format("inspect", "Inspect AI", _is_sample, ("id",), _inspect_answer, "epoch"),
     Format("plain", "the benchmark's own shapes", _is_plain, ID_FIELDS),
     Format("openai-batch", "OpenAI Batch and its kin", _is_batch, ("custom_id",), _batch_answer),
     Format(
@@ -277,7 +282,7 @@ FORMATS = (
         lambda r: _holds(r, "doc", dict) and _has(r, "filtered_resps", "filter"),
         tuple(f"doc.{field}" for field in ID_FIELDS),
         _harness_answer,
-        ("filter", "filter"),
+        "filter",
     ),
     Format(
         "lmms-eval",
@@ -286,19 +291,11 @@ FORMATS = (
         tuple(f"doc.{field}" for field in ID_FIELDS),
         _harness_answer,
     ),
-    Format(
-        "inspect",
-        "Inspect AI",
-        lambda r: _has(r, "id", "input") and _holds(r, "output", dict) and _has(r, "epoch"),
-        ("id",),
-        _inspect_answer,
-        ("epoch", "epoch"),
-    ),
 )
 """Every format that is recognised, in the order in which a record is compared with them."""
 
-PLAIN = FORMATS[1]
 BY_NAME = {row.name: row for row in FORMATS}
+PLAIN = BY_NAME["plain"]
 
 
 def format_of(record: Record) -> Format:
@@ -334,19 +331,12 @@ def _likely_ids(value: Any) -> list[str]:
     return labels + [path for path in paths if last_steps[path] in ("key", "index") or last_steps[path].endswith("id")]
 
 
-def _choice_of(record: Record, row: Format) -> tuple[str, str] | None:
-    if row.choice is None:
-        return None
-    option, field = row.choice
-    return option, str(record.value.get(field))
-
-
 def predict(record: Record, row: Format, options: ReadOptions) -> Prediction:
     """Return what a record of the given format predicts. Raises EvaluationError for what is no prediction."""
     question_id = _id_of(record, row, options.id_field)
     if row.answer is None:
         value = record.value
-        if record.is_row and not str(value.get("status") or "").strip():
+        if record.origin == "table" and not str(value.get("status") or "").strip():
             # In a table an empty cell says nothing.
             value = {key: cell for key, cell in value.items() if key != "status"}
         field = options.prediction_field
@@ -354,7 +344,7 @@ def predict(record: Record, row: Format, options: ReadOptions) -> Prediction:
             found = at(value, field)
             value = {"status": value.get("status"), **({} if found is _ABSENT else {field: found})}
         return prediction_of(question_id, value, field, record.where)
-    choice = _choice_of(record, row)
+    choice = (row.choice, str(record.value[row.choice])) if row.choice in record.value else None
     try:
         answer = row.answer(record.value)
     except EvaluationError as error:
