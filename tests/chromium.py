@@ -36,11 +36,8 @@ class Browser:
             [
                 *("bash", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "bash", executable),
                 *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
-                *(
-                    "--remote-debugging-pipe",
-                    "--disable-background-networking",
-                    f"--user-data-dir={self._profile.name}",
-                ),
+                *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"),
+                *("--remote-debugging-pipe", f"--user-data-dir={self._profile.name}"),
             ],
             pass_fds=(to_browser, from_browser),
             stdin=subprocess.DEVNULL,
