@@ -469,7 +469,8 @@ _REFUSALS = re.compile(
             r"|say|give|outline|address|report|list|discuss|know"
             r"|have (?:[\w-]+ ){0,3}?(?:access|information|data|details))\b",
             r"\b(?:no|insufficient|not enough|lack of|lacks?|without) (?:\w+ ){0,3}?(?:information|data|evidence"
-            r"|mention|answer|details?|context)\b",
+            r"|mention|answer|details?|context|indication|reference|record|basis)\b",
+            r"\bi(?:'m| am) (?:not (?:sure|certain|able)|unsure|uncertain)\b",
             r"\A\W*(?:unknown|n/?a|none|undetermined|indeterminate|not applicable|no answer|unclear)\W*\Z",
             r"\b(?:undeterminable|indeterminable|i'm sorry|i apologi[sz]e)\b",
             # Chinese, Japanese, Korean
@@ -539,13 +540,21 @@ def _refusal_and_answer(case: _Case) -> bool:
     final = after_marker(case.text)
     if final and not _is_refusal(final):
         return True
-    if not _ASSERTS.search(case.text):
-        return False
     for sentence in _SENTENCE_END.split(case.text):
         asserted = _TURN.split(sentence)[-1]
-        if _ASSERTS.search(asserted) and not _is_refusal(asserted):
+        if (_ASSERTS.search(asserted) or _is_bare_figure(asserted)) and not _is_refusal(asserted):
             return True
     return False
+
+
+_BARE_WORDS = 4
+_POINTER = re.compile(r"\b(?:see|page|pages|p|section|chapter|table|figure|note|refer)\b", re.IGNORECASE)
+
+
+def _is_bare_figure(sentence: str) -> bool:
+    """Say whether a sentence is little more than a number, as in `25. But this cannot be determined.`"""
+    words = sentence.split()
+    return len(words) <= _BARE_WORDS and any(map(str.isdecimal, sentence)) and not _POINTER.search(sentence)
 
 
 def _is_refusal(text: str) -> bool:
