@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import zipfile
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import EXAMPLES, Run, WriteJsonl, gold
+from tests.conftest import EXAMPLES, ROOT, Run, WriteJsonl, gold
 from xldocbench import EvaluationError
 from xldocbench.compare import main as compare_main
 from xldocbench.evaluate import Intake, Prediction, ReadOptions, is_success, main
@@ -115,6 +116,10 @@ def test_the_format_is_named_on_stderr_and_in_the_report(
     path = str(FORMATS_DIR / "anthropic.jsonl")
     report = score(tmp_path, write_jsonl, "--predictions", path)
     assert report["provenance"]["predictions"]["format"] == "anthropic"
+    names = ("containers.py", "formats.py", "final_answer.py", "pattern.py")
+    reader = hashlib.sha256(b"".join((ROOT / "xldocbench" / name).read_bytes() for name in names)).hexdigest()
+    assert report["provenance"]["predictions"]["reader_sha256"] == reader
+    assert report["provenance"]["signature"].endswith(f"|field:auto|read:anthropic-{reader[:8]}")
     assert capsys.readouterr().err == f"NOTE: {path} is read as anthropic\n"
     plain = write_jsonl("plain.jsonl", [{"id": "q0", "prediction": "x"}])
     assert score(tmp_path, write_jsonl, "--predictions", plain)["provenance"]["predictions"]["format"] == "plain"

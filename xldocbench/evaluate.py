@@ -2194,16 +2194,33 @@ def checked(judged: Iterable[Judged], name: str, reading: ReadOptions, known: Co
 @functools.lru_cache(maxsize=1)
 def own_sha256() -> str:
     """Return the SHA-256 of this file: two scores by one evaluator are by the same rules."""
+    return _sha256_of_modules("evaluate.py")
+
+
+@functools.lru_cache(maxsize=2)
+def _sha256_of_modules(*names: str) -> str:
     import hashlib
 
-    with open(__file__, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    digest = hashlib.sha256()
+    for name in names:
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+# What stands between a file that is not of the benchmark's own shapes and the texts that are scored.
+_READERS = ("containers.py", "formats.py", "final_answer.py", "pattern.py")
 
 
 def _provenance(report: Mapping[str, Any], name: str, intake: Intake, task: Task) -> dict[str, Any]:
     """Return what a report was made of and with, ending in the one line to quote."""
     gold = task.gold or {}
     departures = task.reading.departures()
+    predictions = {"file": os.path.basename(shown_name(name)), "format": intake.format, "sha256": intake.sha256}
+    reader: list[str] = []
+    if intake.format != "plain" or "final_answer" in departures:
+        predictions["reader_sha256"] = _sha256_of_modules(*_READERS)
+        reader = [f"read:{intake.format}-{predictions['reader_sha256'][:8]}"]
     settings = {
         "missing": "ignored" if task.ignore_missing else "zero",
         "prediction_field": task.reading.prediction_field or "auto",
@@ -2217,12 +2234,13 @@ def _provenance(report: Mapping[str, Any], name: str, intake: Intake, task: Task
         f"n:{report['evaluated_count']}",
         f"missing:{settings['missing']}",
         f"field:{settings['prediction_field']}",
-        *(f"{name}:{value}" for name, value in departures.items()),
+        *reader,
+        *(f"{setting}:{value}" for setting, value in departures.items()),
     )
     return {
         "evaluator": {"name": "xldocbench", "version": __version__, "sha256": own_sha256()},
         "gold": gold,
-        "predictions": {"file": os.path.basename(shown_name(name)), "format": intake.format, "sha256": intake.sha256},
+        "predictions": predictions,
         "settings": settings,
         "signature": "|".join(parts),
     }
