@@ -253,6 +253,7 @@ def test_a_stalled_server_is_given_up_and_the_rest_fetched(server: Server, tmp_p
         (answers(404), "there is no such file; check --revision and --endpoint"),
         (answers(403), "the server answers 403; set HF_TOKEN, the token of an account that may read it"),
         (answers(401), "the server answers 401; set HF_TOKEN, the token of an account that may read it"),
+        (answers(416), "the part that was kept is longer than the file (5 attempts)"),
         (answers(418), "the server answers 418; check --endpoint"),
         (answers(200, Content_Encoding="br"), "sent in the encoding br, which is not read; check --endpoint"),
         (answers(302, Location="ftp://example.org/x"), "redirected to ftp://example.org/x, which is no web address"),
@@ -415,7 +416,7 @@ def test_fetch_list_verify_and_score(
     output = capsys.readouterr()
     assert output.out.startswith("fetched manifest.json\nfetched data/documents.jsonl\n")
     assert output.out.endswith(
-        f"whole and verified: {folder}\n"
+        f"manifest and data verified: {folder}\n"
         "score with: python -m xldocbench.evaluate --release strict --predictions preds.jsonl\n"
     )
     assert output.err == ""

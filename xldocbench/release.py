@@ -342,7 +342,7 @@ def _download(source: Source, path: str, part: Path, transport: Transport) -> No
                     f"{source.address_of(path)}: {what}, and asks to wait {math.ceil(wait)} s; run it again later"
                 ) from None
             if isinstance(fault, _Anew):
-                part.unlink()
+                part.unlink(missing_ok=True)
             if attempt + 1 < ATTEMPTS:
                 transport.wait(wait)
             continue
@@ -543,7 +543,7 @@ def _run_fetch(arguments: argparse.Namespace) -> int:
         _end_progress()
     for path in fetched:
         print_to(f"fetched {path}", sys.stdout)
-    print_to(f"{'whole and verified' if sums else 'whole'}: {folder}", sys.stdout)
+    print_to(f"{'manifest and data verified' if sums else 'whole'}: {folder}", sys.stdout)
     use = "--release strict" if arguments.to is None and sums else f"--data-dir {folder / 'data'}"
     print_to(f"score with: python -m xldocbench.evaluate {use} --predictions preds.jsonl", sys.stdout)
     return 0
