@@ -274,6 +274,23 @@ def test_a_lasting_fault_keeps_nothing_wrong_and_says_what_to_do(
     assert not (tmp_path / "copy").exists()
 
 
+def test_a_proxy_of_the_environment_is_used(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", server.address)
+    fetch(Source("http://hub.invalid", REV, SUMS), tmp_path / "copy", Waits().transport())
+    assert contents(tmp_path / "copy") == FILES
+    assert {headers["Host"] for _, headers in server.requests} == {"hub.invalid"}
+
+
+def test_progress_is_told_as_the_bytes_come(server: Server, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    transport = Transport(5.0, Waits().append, lambda path, done, total: told.append((path, done, total)))
+    server.faults["manifest.json"] = [without_length]
+    fetch(source(server), tmp_path / "copy", transport)
+    sizes = {path: len(content) for path, content in FILES.items()}
+    assert ("manifest.json", sizes["manifest.json"], None) in told
+    assert (SINGLE, sizes[SINGLE], sizes[SINGLE]) in told
+
+
 def test_where_nothing_was_received_nothing_is_left(server: Server, tmp_path: Path) -> None:
     server.faults["manifest.json"] = [dropped] * 9
     with pytest.raises(EvaluationError, match="no connection"):

@@ -414,6 +414,13 @@ def test_stdin_is_read_whatever_it_holds(content: bytes, jobs: str, run: Run, wr
     assert report["provenance"]["predictions"]["file"] == "stdin"
 
 
+def test_the_container_is_named_by_a_flag(tmp_path: Path, write_jsonl: WriteJsonl) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b"id,prediction\nq0,alpha beta is it\n")
+    report = score(tmp_path, write_jsonl, "--predictions", str(path), "--predictions-format", "csv")
+    assert report["per_question"][0]["accuracy"] == 1.0
+
+
 def test_cells_of_a_table_may_hold_anything(tmp_path: Path) -> None:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)

@@ -15,8 +15,9 @@ import pytest
 
 from tests import chromium
 from tests.conftest import ROOT, WriteJsonl, gold
+from xldocbench import load_gold_records
 from xldocbench.compare import main as compare_main
-from xldocbench.evaluate import main
+from xldocbench.evaluate import GOLD_FILES, main
 
 HOSTILE = [
     "</script><script>document.title='taken'</script>",
@@ -212,18 +213,20 @@ def test_of_several_systems_each_has_a_page(tmp_path: Path, write_jsonl: WriteJs
     assert "b on XL-DocBench" in read(str(folder / "b.html"))
 
 
-@pytest.mark.parametrize("system", ["character_noise_20_percent", "perfect_after_long_reasoning"])
-def test_a_page_of_1345_questions_stays_under_3_mb(system: str, tmp_path: Path) -> None:
+def page_of_system(system: str, write_jsonl: WriteJsonl, tmp_path: Path) -> Path:
+    """Score a reference system and return the page's path."""
     from reference_systems import predictions_of
 
-    from xldocbench import load_gold_records
-    from xldocbench.evaluate import GOLD_FILES
-
     records = load_gold_records(ROOT / "data" / name for name in GOLD_FILES)
-    predictions = tmp_path / "p.jsonl"
-    predictions.write_text("".join(json.dumps(r) + "\n" for r in predictions_of(system, records)), encoding="utf-8")
+    predictions = write_jsonl("p.jsonl", predictions_of(system, records))
     path = tmp_path / "page.html"
-    assert main(["--data-dir", str(ROOT / "data"), "--predictions", str(predictions), "--html", str(path)]) == 0
+    assert main(["--data-dir", str(ROOT / "data"), "--predictions", predictions, "--html", str(path)]) == 0
+    return path
+
+
+@pytest.mark.parametrize("system", ["character_noise_20_percent", "perfect_after_long_reasoning"])
+def test_a_page_of_1345_questions_stays_under_3_mb(system: str, write_jsonl: WriteJsonl, tmp_path: Path) -> None:
+    path = page_of_system(system, write_jsonl, tmp_path)
     assert 1_000_000 < path.stat().st_size < 3_000_000
     assert read(str(path)).count("<details>") == 1345
 
@@ -513,6 +516,18 @@ def test_the_page_works_at_360_pixels(
 
 
 @needs_chromium
+def test_on_paper_the_controls_are_left_out(browser: chromium.Browser, page: str) -> None:
+    browser.open(page)
+    browser.call("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert browser.run("document.querySelector('form').offsetHeight") == 0
+        assert len(browser.run(SHOWN)) == 60
+        assert browser.call("Page.printToPDF")["data"].startswith("JVBERi0")
+    finally:
+        browser.call("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@needs_chromium
 def test_without_script_everything_can_be_read(browser: chromium.Browser, page: str) -> None:
     browser.call("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
@@ -527,19 +542,10 @@ def test_without_script_everything_can_be_read(browser: chromium.Browser, page: 
 
 
 @needs_chromium
-def test_1345_rows_are_filtered_and_sorted_without_lag(browser: chromium.Browser, tmp_path: Path) -> None:
-    from reference_systems import predictions_of
-
-    from xldocbench import load_gold_records
-    from xldocbench.evaluate import GOLD_FILES
-
-    records = load_gold_records(ROOT / "data" / name for name in GOLD_FILES)
-    predictions = tmp_path / "p.jsonl"
-    noisy = predictions_of("character_noise_20_percent", records)
-    predictions.write_text("".join(json.dumps(record) + "\n" for record in noisy), encoding="utf-8")
-    path = tmp_path / "page.html"
-    assert main(["--data-dir", str(ROOT / "data"), "--predictions", str(predictions), "--html", str(path)]) == 0
-    browser.open(path.as_uri())
+def test_1345_rows_are_filtered_and_sorted_without_lag(
+    browser: chromium.Browser, write_jsonl: WriteJsonl, tmp_path: Path
+) -> None:
+    browser.open(page_of_system("character_noise_20_percent", write_jsonl, tmp_path).as_uri())
     set_field(browser, "search", "ledger")
     assert 0 < len(browser.run(SHOWN)) < 200
     set_field(browser, "search", "")
