@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 from reference_systems import verdicts_of  # noqa: E402
 
 from xldocbench.audit import TOO_STRICT, audit_of, dispute_of, flags_of  # noqa: E402
-from xldocbench.evaluate import (  # noqa: E402  # noqa: E402
+from xldocbench.evaluate import (  # noqa: E402
     GOLD_FILES,
     Intake,
     ReadOptions,

@@ -22,7 +22,6 @@ from xldocbench.evaluate import (
     RELATIVE_TOLERANCE,
     SIMILARITY_THRESHOLD,
     Task,
-    Text,
     Verdict,
     add_gold_options,
     add_reading_options,
@@ -36,6 +35,7 @@ from xldocbench.evaluate import (
     normalized_levenshtein_similarity,
     numbers_agree,
     options_in,
+    prepared_text,
     print_to,
     read_option,
     reading_of,
@@ -43,7 +43,7 @@ from xldocbench.evaluate import (
     report_as_json,
     run_command,
     score_as,
-    tell,
+    tell_about,
 )
 from xldocbench.final_answer import after_marker, after_reasoning
 
@@ -107,6 +107,7 @@ _UNIT = re.compile(
     + ")",
     re.IGNORECASE,
 )
+_UNIT_PERCENT = re.compile(rf"\s?(?:{_PERCENT})", re.IGNORECASE)
 _PERCENT_BEFORE = re.compile(r"(?:百分之|퍼센트)\s?\Z")
 _LIST_NUMBER = re.compile(r"(?:\A|\n)[ \t>*#(\[]{0,9}(\d{1,3})[.):\]](?=\s)")
 _ORDINAL_OR_NAME = re.compile(
@@ -157,9 +158,6 @@ def unit_of(text: str, numeral: Number) -> Unit:
         return Unit(True, 1.0)
     magnitude = float((match.lastgroup or "m1")[1:])
     return Unit(percent or _UNIT_PERCENT.match(text, match.end()) is not None, magnitude)
-
-
-_UNIT_PERCENT = re.compile(rf"\s?(?:{_PERCENT})", re.IGNORECASE)
 
 
 class _Numbers:
@@ -217,7 +215,7 @@ class _Case:
         self.rule = verdict.score.rule
         self.right = verdict.score.accuracy == 1.0
         self.text = verdict.prediction or ""
-        self.prediction = Text(self.text, self.text.strip().lower())
+        self.prediction = prepared_text(self.text)
 
     @cached_property
     def numbers(self) -> _Numbers | None:
@@ -695,8 +693,7 @@ def _run(arguments: argparse.Namespace) -> int:
         task,
         functools.partial(judge_file, questions, arguments.predictions, task),
     )
-    for level, text in (*outcome.messages, *(("WARNING", text) for text in outcome.report["warnings"])):
-        tell(f"{level}: {text}")
+    tell_about(outcome)
     audit = outcome.report["audit"]
     if arguments.format == "json":
         print_to(report_as_json(audit).decode().rstrip("\n"), sys.stdout)
@@ -715,7 +712,6 @@ def _build_parser() -> argparse.ArgumentParser:
     add("--predictions", required=True, metavar="FILE", help="predictions, as for xldocbench.evaluate (required)")
     add_gold_options(parser)
     add_reading_options(parser)
-    add("--ignore-missing", action="store_true", help="leave out questions without a prediction (default: they are 0)")
     add("--format", default="text", choices=("text", "json"), help="json: the audit block (default: text)")
     return parser
 

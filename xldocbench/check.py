@@ -25,7 +25,7 @@ from xldocbench.evaluate import (
     is_success,
     shown_name,
 )
-from xldocbench.formats import PLAIN, Format, at, format_of, paths_in, predict
+from xldocbench.formats import Format, at, format_among, paths_in, predict
 
 FAULT, NOTE = "FAULT", "NOTE"
 
@@ -254,11 +254,10 @@ def examine(
         with opened.file:
             row: Format | None = None
             for record in records_in(name, opened, intake):
-                found = format_of(record)
-                row = row or found
-                if found is not row and (row is not PLAIN or found.answer is not None):
-                    text = f"{record.where}: a record of the format {found.name} among those of {row.name}"
-                    look.unreadable.append(f"{text}; put the two into files of their own")
+                try:
+                    row = format_among(record, row)
+                except EvaluationError as error:
+                    look.unreadable.append(str(error))
                     continue
                 intake.format = row.name
                 prediction = look.see(record, row)

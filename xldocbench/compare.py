@@ -25,6 +25,7 @@ from xldocbench.evaluate import (
     BREAKDOWNS,
     EXIT_GATE,
     METRICS,
+    STANDIN_WARNING,
     EvaluationError,
     GoldFiles,
     Intake,
@@ -298,12 +299,16 @@ def _sections(comparison: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any
     return sections
 
 
-def _counts_line(pair: Mapping[str, Any]) -> str:
+def _counts(pair: Mapping[str, Any]) -> str:
     counts = pair["counts"]
     return (
         f"won {counts['won']}, lost {counts['lost']}, both right {counts['both_right']},"
-        f" both wrong {counts['both_wrong']}; McNemar p {_p_value(pair['p_mcnemar'])}"
+        f" both wrong {counts['both_wrong']}"
     )
+
+
+def _counts_line(pair: Mapping[str, Any]) -> str:
+    return f"{_counts(pair)}; McNemar p {_p_value(pair['p_mcnemar'])}"
 
 
 def _heading(heading: str, pair: Mapping[str, Any]) -> str:
@@ -401,7 +406,7 @@ def as_html(
     comparison: Mapping[str, Any], systems: Sequence[System], questions: Mapping[str, Question], warnings: Sequence[str]
 ) -> bytes:
     """Return a page with all that was compared, and the questions won and lost side by side."""
-    from xldocbench.html_report import Change, page_of_comparison
+    from xldocbench.html_report import Change, Section, page_of_comparison
 
     by_name = {system.name: system for system in systems}
     both = []
@@ -423,8 +428,10 @@ def as_html(
                 for ids in changed(baseline, system)
             )
         )
-    tables = [(_heading(heading, pair), pair, _cells(pair)) for heading, pair in _sections(comparison)]
-    return page_of_comparison(comparison, HEAD, tables, both, warnings)  # type: ignore[arg-type]
+    sections = [
+        Section(_heading(heading, pair), pair, _cells(pair), _counts(pair)) for heading, pair in _sections(comparison)
+    ]
+    return page_of_comparison(comparison, HEAD, sections, both, warnings)  # type: ignore[arg-type]
 
 
 # ---- command line
@@ -487,7 +494,7 @@ def _run(arguments: argparse.Namespace) -> int:
     comparison = compare(systems, questions, clusters, arguments.all_pairs, arguments.by)
     warnings = []
     if any(map(is_standin, questions)):
-        warnings.append("the gold is the synthetic stand-in: these scores say nothing about XL-DocBench")
+        warnings.append(STANDIN_WARNING)
     for system in systems[1:]:
         left_out = len(systems[0].answers.keys() ^ system.answers.keys())
         if left_out:
@@ -522,7 +529,6 @@ def _build_parser() -> argparse.ArgumentParser:
     add("--names", nargs="+", metavar="NAME", help="names of the systems (default: the files' names)")
     add_gold_options(parser)
     add_reading_options(parser)
-    add("--ignore-missing", action="store_true", help="leave out questions without a prediction (default: they are 0)")
     add("--all-pairs", action="store_true", help="compare every pair (default: each with the baseline)")
     add("--by", nargs="+", default=[], choices=BREAKDOWNS, metavar="NAME", help=f"also by {', '.join(BREAKDOWNS)}")
     add("--format", default="text", choices=FORMATS, help="default: text")

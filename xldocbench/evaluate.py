@@ -607,6 +607,11 @@ class Text:
         self.normalised = " ".join(self.tokens)
 
 
+def prepared_text(text: str) -> Text:
+    """Return a text with the forms in which it is compared."""
+    return Text(text, _lowered(text))
+
+
 class Gold(Text):
     """A gold answer with all that its judging needs, worked out once for any number of predictions."""
 
@@ -695,7 +700,7 @@ def accuracy_score(prediction: str, gold: str, answer_type: str) -> float:
     is a rule of the evaluation, not of this function: see :func:`score`.
     """
     prepared = _prepare_gold(gold, answer_type, answer_type)
-    text = Text(prediction, _lowered(prediction))
+    text = prepared_text(prediction)
     rule = _RULE_OF_KIND[prepared.kind](text, prepared, _anls(text, prepared))
     return RULES[rule].accuracy
 
@@ -1247,6 +1252,9 @@ def is_success(status: str) -> bool:
 UNKNOWN = "unknown"
 
 
+STANDIN_WARNING = "the gold is the synthetic stand-in: these scores say nothing about XL-DocBench"
+
+
 def is_standin(question_id: str) -> bool:
     """Say whether an id is one of the synthetic stand-in's."""
     return question_id.startswith("standin_")
@@ -1526,7 +1534,7 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 def _warnings(verdicts: Sequence[Verdict]) -> list[str]:
     warnings = []
     if any(is_standin(verdict.question.question_id) for verdict in verdicts):
-        warnings.append("the gold is the synthetic stand-in: these scores say nothing about XL-DocBench")
+        warnings.append(STANDIN_WARNING)
     unknown: dict[str, list[str]] = {}
     for verdict in verdicts:
         if not is_known_format(verdict.question.answer_format):
@@ -1818,7 +1826,7 @@ def gold_files_of(arguments: argparse.Namespace) -> list[str]:
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how a predictions file is read."""
+    """Add the options that say how a predictions file is read, and what becomes of questions that it lacks."""
     add = parser.add_argument
     add(
         "--predictions-format",
@@ -1846,6 +1854,11 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         default="error",
         choices=("error", "first", "last"),
         help="what to do with an id given twice (default: error)",
+    )
+    add(
+        "--ignore-missing",
+        action="store_true",
+        help="leave out questions that the predictions file does not name (default: they score 0)",
     )
     add_either = parser.add_mutually_exclusive_group().add_argument
     add_either(
@@ -1898,11 +1911,6 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     add_gold_options(parser)
     add_reading_options(parser)
-    add(
-        "--ignore-missing",
-        action="store_true",
-        help="leave out questions that the predictions file does not name (default: they score 0)",
-    )
     add(
         "--output",
         metavar="FILE",
@@ -2161,6 +2169,12 @@ class Outcome(NamedTuple):
     messages: list[tuple[str, str]]
 
 
+def tell_about(outcome: Outcome) -> None:
+    """Write to stderr what there is to know of one predictions file, a line each."""
+    for level, text in (*outcome.messages, *(("WARNING", text) for text in outcome.report["warnings"])):
+        tell(f"{level}: {text}")
+
+
 def judge_task(questions: Mapping[str, Question], predictions: Iterable[Prediction], task: Task) -> Iterator[Judged]:
     """Yield each prediction with its score, in order, without its text where the task has no more use for it."""
     judged = judge_predictions(questions, predictions)
@@ -2366,8 +2380,7 @@ def _run_one(arguments: argparse.Namespace, questions: Mapping[str, Question], n
     else:
         judge = functools.partial(judge_file, questions, name, task)
     outcome = finish_file(questions, name, task, lambda intake: _with_progress(judge(intake), len(questions)))
-    for level, text in (*outcome.messages, *(("WARNING", text) for text in outcome.report["warnings"])):
-        tell(f"{level}: {text}")
+    tell_about(outcome)
     made = zip(outputs.values(), filter(None, (outcome.json, outcome.csv, outcome.html)), strict=True)
     contents = dict(made)
     to_stdout = contents.pop("-", None)

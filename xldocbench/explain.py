@@ -23,6 +23,7 @@ from xldocbench.evaluate import (
     kind_with_reason,
     levenshtein_distance,
     numbers_agree,
+    prepared_text,
     read_option,
     read_verdict,
     refusal_phrase_in,
@@ -226,8 +227,7 @@ def explain(verdict: Verdict) -> list[Step]:
         status = f" (status: {verdict.status})" if verdict.score.rule == "failed" else ""
         steps.append(Step("no answer", f"{RULES[verdict.score.rule].meaning}{status}: wrong, whatever the gold"))
         return [*steps, _scores(0.0, 0.0, 0.0)]
-    text = verdict.prediction or ""
-    prediction = Text(text, text.strip().lower())
+    prediction = prepared_text(verdict.prediction or "")
     accuracy_steps, accuracy = _BY_KIND[kind](prediction, gold)
     token_f1, f1_words = _token_f1(prediction, gold)
     anls, anls_words = _similarity(prediction.lowered, gold.lowered, ANLS_THRESHOLD)

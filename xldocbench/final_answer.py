@@ -78,7 +78,7 @@ def _boxed(text: str) -> str | None:
     matches = list(_BOXED.finditer(text))
     if not matches:
         return None
-    # One pass from the right: the depth at each brace tells where a box that began there ends.
+    # One pass over all braces, as the cost must not grow with the number of boxes.
     begins = {match.end() - 1 for match in matches}
     open_braces: list[int] = []
     ends: dict[int, int] = {}
@@ -114,7 +114,7 @@ def _unwrapped(text: str) -> str:
                 text, changed = inner.strip(), True
                 break
     # The emphasis of `**Final answer: 25**` began before the marker.
-    return text.strip("*` \t\r\n") if text.strip("*` \t\r\n") else text
+    return text.strip("*` \t\r\n") or text
 
 
 def final_answer(text: str) -> str:

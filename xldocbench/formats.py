@@ -56,10 +56,11 @@ def paths_in(value: Any, prefix: str = "") -> list[str]:
 
 
 class Answer(NamedTuple):
-    """What an item of a producer's output says: its text, or how it failed."""
+    """What an item of a producer's output says: its text, or how it failed; ``lacks_text`` where it ended without."""
 
     text: str | None
     failure: str = ""
+    lacks_text: bool = False
 
 
 def _failed(detail: object) -> Answer:
@@ -79,21 +80,23 @@ def _error_words(error: object) -> str:
     return str(error)
 
 
-def _joined(parts: object, kind: str | None, text: str = "text") -> str | None:
+def _joined(parts: object, kind: str | None) -> str | None:
     """Return the texts of a list of parts, joined; ``kind`` is the type that a part must have (None: no other)."""
     if not isinstance(parts, list):
         return None
     texts = [
-        part[text]
+        part["text"]
         for part in parts
-        if isinstance(part, dict) and isinstance(part.get(text), str) and part.get("type", kind) in (kind, "text")
+        if isinstance(part, dict) and isinstance(part.get("text"), str) and part.get("type", kind) in (kind, "text")
     ]
     return "".join(texts) if texts else None
 
 
 def _text_or(failure: object, text: str | None) -> Answer:
     """Return a text as the answer; a blank one, or none, is a failure."""
-    return Answer(text) if text is not None and text.strip() else _failed(f"no text ({failure})")
+    if text is not None and text.strip():
+        return Answer(text)
+    return _failed(f"no text ({failure})")._replace(lacks_text=True)
 
 
 def _chat_text(content: object) -> str | None:
@@ -249,6 +252,7 @@ def _is_vertex(record: Record) -> bool:
     return _holds(record, "request", dict) and (_holds(record, "response", dict) or _has(record, "status"))
 
 
+_IDS_IN_DOC = tuple(f"doc.{field}" for field in ID_FIELDS)
 FORMATS = (
     Format("table", "spreadsheets, VLMEvalKit", lambda r: r.origin == "table", (*ID_FIELDS, "index")),
     Format("inspect", "Inspect AI", _is_sample, ("id",), _inspect_answer, "epoch"),
@@ -280,7 +284,7 @@ FORMATS = (
         "lm-eval",
         "lm-evaluation-harness",
         lambda r: _holds(r, "doc", dict) and _has(r, "filtered_resps", "filter"),
-        tuple(f"doc.{field}" for field in ID_FIELDS),
+        _IDS_IN_DOC,
         _harness_answer,
         "filter",
     ),
@@ -288,7 +292,7 @@ FORMATS = (
         "lmms-eval",
         "lmms-eval",
         lambda r: _holds(r, "doc", dict) and _has(r, "filtered_resps"),
-        tuple(f"doc.{field}" for field in ID_FIELDS),
+        _IDS_IN_DOC,
         _harness_answer,
     ),
 )
@@ -353,7 +357,8 @@ def predict(record: Record, row: Format, options: ReadOptions) -> Prediction:
         answer = Answer(None)
     if options.prediction_field:
         found = at(record.value, options.prediction_field)
-        is_failure = bool(answer.failure) and not answer.failure.startswith("failed: no text")
+        # Where the producer's own place is blank, the text may stand at the one that was named.
+        is_failure = bool(answer.failure) and not answer.lacks_text
         if found is _ABSENT or is_failure:
             return Prediction(question_id, None, answer.failure or "success", is_failure, record.where, choice)
         return Prediction(question_id, text_of(found), where=record.where, choice=choice)
@@ -364,25 +369,32 @@ def predict(record: Record, row: Format, options: ReadOptions) -> Prediction:
 _MARKS = frozenset(("custom_id", "recordId", "key", "request", "doc", "epoch"))
 
 
-def predictions_of(
-    records: Iterable[Record], options: ReadOptions, intake: Intake, first: Format | None = None
-) -> Iterator[Prediction]:
-    """Yield the predictions of records in order; ``first`` is the format where it is known already.
+def format_among(record: Record, row: Format | None) -> Format:
+    """Return the format of a record among those of the format ``row``, or the first where that is None.
 
     All records of a file are of one format: another one is an EvaluationError.
     """
+    if row is None:
+        return format_of(record)
+    if row is PLAIN and _MARKS.isdisjoint(record.value if isinstance(record.value, dict) else ()):
+        return row
+    found = format_of(record)
+    if found is not row:
+        raise EvaluationError(
+            f"{record.where}: a record of the format {found.name} among those of {row.name};"
+            " put the two into files of their own"
+        )
+    return row
+
+
+def predictions_of(
+    records: Iterable[Record], options: ReadOptions, intake: Intake, first: Format | None = None
+) -> Iterator[Prediction]:
+    """Yield the predictions of records in order; ``first`` is the format where it is known already."""
     row = first
     for record in records:
-        if row is None:
-            row = format_of(record)
-            intake.format = row.name
-        elif row is not PLAIN or not _MARKS.isdisjoint(record.value if isinstance(record.value, dict) else ()):
-            found = format_of(record)
-            if found is not row:
-                raise EvaluationError(
-                    f"{record.where}: a record of the format {found.name} among those of {row.name};"
-                    " put the two into files of their own"
-                )
+        row = format_among(record, row)
+        intake.format = row.name
         prediction = predict(record, row, options)
         if options.final_answer and prediction.text is not None:
             prediction = prediction._replace(text=final_answer(prediction.text))

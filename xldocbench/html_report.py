@@ -22,7 +22,7 @@ from urllib.parse import quote
 from xldocbench.audit import FLAGS, audit_of
 from xldocbench.evaluate import BREAKDOWNS, METRICS, Verdict
 from xldocbench.explain import explain
-from xldocbench.uncertainty import confidence_of, error_bar, half_width
+from xldocbench.uncertainty import clipped, confidence_of, error_bar, half_width
 
 NAMES = {"accuracy": "Accuracy", "token_f1": "Token F1", "anls": "ANLS"}
 
@@ -225,8 +225,7 @@ def _bars_by_gold_length(verdicts: Sequence[Verdict], clusters: Mapping[str, str
         label = f"{least} to {_LENGTHS[index]}" if index < len(_LENGTHS) else f"{least} or more"
         labels = [clusters[verdict.question.question_id] for verdict in group]
         mean, _, low, high, _ = error_bar([verdict.score.accuracy for verdict in group], labels)
-        low, high = (None if end is None else min(1.0, max(0.0, end)) for end in (low, high))
-        bars.append(Bar(label, mean, low, high, len(group)))
+        bars.append(Bar(label, mean, clipped(low), clipped(high), len(group)))
     return bars
 
 
@@ -337,10 +336,10 @@ def _flags_table(audit: Mapping[str, Any]) -> str:
     )
 
 
-def _select(name: str, own: str, label: str, values: Iterable[str]) -> str:
+def _select(name: str, own: str, values: Iterable[str]) -> str:
     options = "".join(f'<option value="{_plain(value)}">{_plain(value)}</option>' for value in values)
     return (
-        f'<label>{label} <select name="{name}" id="{own}{name}"><option value="">all</option>{options}</select></label>'
+        f'<label>{name} <select name="{name}" id="{own}{name}"><option value="">all</option>{options}</select></label>'
     )
 
 
@@ -423,7 +422,7 @@ def _questions(rows: Sequence[_Row], own: str) -> str:
     columns = {key: [row[key] for row in found] for _, key, _ in _COLUMNS}
     choices = {name: sorted(set(columns[name])) for name in ("kind", "rule", "domain", "verdict")}
     choices["flag"] = sorted({code for codes in columns["flag"] for code in codes})
-    selects = "".join(_select(name, own, name, values) for name, values in choices.items())
+    selects = "".join(_select(name, own, values) for name, values in choices.items())
     data = json.dumps(columns, separators=(",", ":")).replace("<", "\\u003c")
     note = (
         f'<p class="note">Texts of more than {limit:,} characters are cut in their middle; the JSON has all.</p>\n'
@@ -506,6 +505,15 @@ class Change(NamedTuple):
     system_rule: str
 
 
+class Section(NamedTuple):
+    """One pair as it is shown: its heading, figures, the cells of its table, and its counts in words."""
+
+    heading: str
+    pair: Mapping[str, Any]
+    cells: Sequence[Sequence[str]]
+    counts: str
+
+
 def _forest(pair: Mapping[str, Any]) -> str:
     """Return a drawing of the three differences with their intervals around 0."""
     reach = max(
@@ -559,14 +567,14 @@ def _changes_table(caption: str, changes: Sequence[Change], names: Sequence[str]
 def page_of_comparison(
     comparison: Mapping[str, Any],
     head: Sequence[str],
-    tables: Sequence[tuple[str, Mapping[str, Any], Sequence[Sequence[str]]]],
+    sections: Sequence[Section],
     changes: Sequence[tuple[Sequence[Change], Sequence[Change]]],
     warnings: Sequence[str],
 ) -> bytes:
     """Return the page of a comparison as UTF-8 HTML.
 
-    ``tables``: heading, pair and the cells of its table under ``head``, for everything compared. ``changes``: of
-    each of the first pairs, those overall, the questions that its system won and lost.
+    ``sections``: everything compared, the tables' cells under ``head``. ``changes``: of each of the first pairs,
+    those overall, the questions that its system won and lost.
     """
     texts = [
         text or ""
@@ -595,20 +603,18 @@ def page_of_comparison(
         f" {comparison['clusters']} clusters; difference = system − baseline; p is that of a cluster sign-flip"
         " permutation test, adjusted for the number of pairs by Holm's method.</p>\n"
     )
-    for index, (heading, pair, rows) in enumerate(tables):
+    for index, (heading, pair, rows, counts) in enumerate(sections):
         cells = "".join(
             f'<tr><th scope="row">{row[0]}</th>'
             + "".join(f'<td class="number">{cell}</td>' for cell in row[1:])
             + "</tr>"
             for row in rows
         )
-        counts = pair["counts"]
         body.append(
             f'<h2>{_shown(heading)}</h2>\n<div class="chart pair">{_forest(pair)}'
             '<div class="scroll"><table class="plain">'
             f"<thead><tr>{heads}</tr></thead><tbody>{cells}</tbody></table></div></div>\n"
-            f"<p>won {counts['won']}, lost {counts['lost']}, both right {counts['both_right']},"
-            f" both wrong {counts['both_wrong']}</p>\n"
+            f"<p>{counts}</p>\n"
         )
         if index < len(changes):
             for word, part in zip(("Won", "Lost"), changes[index], strict=True):

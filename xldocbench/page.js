@@ -1,7 +1,7 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById(document.body.dataset.own + "data").textContent);
   const own = (name) => document.getElementById(document.body.dataset.own + name);
+  const data = JSON.parse(own("data").textContent);
   const table = own("table");
   const form = own("filters");
   const shown = own("shown");
@@ -84,7 +84,6 @@
   const follow = () => {
     const fragment = location.hash.slice(1);
     if (fragment && !fragment.startsWith("?")) {
-      if (!shown.textContent.includes("shown")) filter();
       let id = fragment;
       try {
         id = decodeURIComponent(fragment);
@@ -117,6 +116,7 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => keep(filter()), 0));
   addEventListener("hashchange", follow);
+  filter();
   follow();
   // Once loaded, the browser jumps to the fragment by itself and takes the focus away.
   addEventListener("load", follow);

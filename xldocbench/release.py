@@ -129,10 +129,10 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def faults_of(folder: Path, index: Mapping[str, Any]) -> list[str]:
-    """Return in which files a copy differs from its checksums, the pinned ones before those that were noted."""
+def faults_of(folder: Path, index: Mapping[str, Any]) -> dict[str, str]:
+    """Return how files of a copy differ from their checksums, the pinned ones before those noted: path → words."""
     pinned = PINNED if index.get("revision") == REVISION else {}
-    faults = []
+    faults = {}
     for path, noted in index["sha256"].items():
         expected = pinned.get(path, noted)
         try:
@@ -140,7 +140,7 @@ def faults_of(folder: Path, index: Mapping[str, Any]) -> list[str]:
         except OSError:
             found = "none"
         if found != expected:
-            faults.append(f"{path}: SHA-256 {found[:16]}… where {str(expected)[:16]}… is expected")
+            faults[path] = f"SHA-256 {found[:16]}… where {str(expected)[:16]}… is expected"
     return faults
 
 
@@ -324,14 +324,14 @@ def _is_whole(path: str, part: Path) -> bool:
         return False
 
 
-def _download(source: Source, path: str, part: Path, transport: Transport) -> None:
-    """Download a file whole and verified to ``part``, with as many attempts as are sensible."""
+def _download(source: Source, path: str, part: Path, transport: Transport) -> str:
+    """Download a file whole and verified to ``part``, with as many attempts as are sensible; return its SHA-256."""
     expected = source.sha256.get(path)
     what = ""
     mismatches = 0
     for attempt in range(ATTEMPTS):
         if expected and part.exists() and sha256_of(part) == expected:
-            return
+            return expected
         try:
             _attempt(source, path, part, transport)
         except _Retry as fault:
@@ -346,11 +346,11 @@ def _download(source: Source, path: str, part: Path, transport: Transport) -> No
             if attempt + 1 < ATTEMPTS:
                 transport.wait(wait)
             continue
-        if (sha256_of(part) == expected) if expected else _is_whole(path, part):
-            return
+        found = sha256_of(part)
+        if (found == expected) if expected else _is_whole(path, part):
+            return found
         # A part that was kept may be of another file: the second time all of it is new.
         mismatches += 1
-        found = sha256_of(part)
         part.unlink()
         if mismatches == 2 or expected is None:
             stated = f"SHA-256 {found[:16]}… where {expected[:16]}… is expected" if expected else "it is not whole"
@@ -384,14 +384,12 @@ def fetch(source: Source, folder: Path, transport: Transport) -> list[str]:
             part = staging / path
             part.parent.mkdir(parents=True, exist_ok=True)
             try:
-                _download(source, path, part, transport)
+                found[path] = _download(source, path, part, transport)
             except _NotThere:
                 if path in REQUIRED:
                     raise EvaluationError(
                         f"{source.address_of(path)}: there is no such file; check --revision and --endpoint"
                     ) from None
-                continue
-            found[path] = sha256_of(part)
     except Mismatch:
         shutil.rmtree(staging)
         raise
@@ -582,8 +580,7 @@ def _run_verify(arguments: argparse.Namespace) -> int:
     folder, index = _copy_at(arguments)
     faults = faults_of(folder, index)
     for path in index["sha256"]:
-        fault = next((fault for fault in faults if fault.startswith(f"{path}: ")), None)
-        print_to(f"FAIL  {fault}" if fault else f"ok    {path}", sys.stdout)
+        print_to(f"FAIL  {path}: {faults[path]}" if path in faults else f"ok    {path}", sys.stdout)
     if faults:
         tell(f"ERROR: {folder}: {len(faults)} files are not as they were published; delete the folder and fetch again")
     return 1 if faults else 0

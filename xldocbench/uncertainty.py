@@ -154,7 +154,8 @@ def _critical_value(degrees: int) -> float:
     return student_t_quantile(0.5 + LEVEL / 2.0, degrees)
 
 
-def _clipped(value: float | None) -> float | None:
+def clipped(value: float | None) -> float | None:
+    """Return an end of an interval within 0..1; None stays None."""
     return None if value is None else min(1.0, max(0.0, value))
 
 
@@ -164,7 +165,7 @@ def _bars(verdicts: Sequence[Verdict], clusters: Mapping[str, str]) -> dict[str,
     result: dict[str, Any] = {"clusters": len(set(labels))}
     for metric in METRICS:
         bar = error_bar([getattr(verdict.score, metric) for verdict in verdicts], labels)
-        result[metric] = {"se": bar.se, "low": _clipped(bar.low), "high": _clipped(bar.high)}
+        result[metric] = {"se": bar.se, "low": clipped(bar.low), "high": clipped(bar.high)}
     return result
 
 
